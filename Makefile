@@ -1,0 +1,34 @@
+# `make demo` and `make test` are all that a newcomer needs. Both build .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.built
+
+.PHONY: demo test check bench venv clean
+
+venv: $(STAMP)
+
+# A build that was interrupted leaves no stamp, so the next one starts over.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Horarium needs Python 3.11 or newer, and " + sys.executable + " is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.13 " + "$(MAKECMDGOALS)")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[app,test,check]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/horarium demo $(if $(KEEP),--keep)
+
+test: $(STAMP)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV)
