@@ -1,0 +1,289 @@
+"""Reading JSON from outside strictly, within bounds that are declared here and nowhere else.
+
+Python's own reader is generous: of two equal keys it keeps the last, it takes NaN, and a deep or a very long number
+stops the interpreter. A schedule decides what runs unattended, so its text has exactly one meaning or is refused with
+the place.
+"""
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from horarium.errors import Fault, InvalidSchedule
+
+MAX_DOCUMENT_BYTES = 256 * 1024
+"""The largest document, in bytes of UTF-8: hundreds of times what a person writes."""
+MAX_DEPTH = 64
+"""How many objects and lists may stand inside one another."""
+MAX_INTEGER_DIGITS = 19
+"""Digits of a 64-bit integer. Longer ones are refused before they are converted, which takes quadratic time."""
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every JSON program reads as the same number (RFC 7493, section 2.2)."""
+MAX_FAULTS = 200
+"""How many faults are told at once; a program that makes a thousand mistakes is not helped by the rest."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+# A string that never closes matches up to the end of the text: else each quote in it would scan the rest again.
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ECHO_LENGTH = 80
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written, in order and with its repeated keys."""
+
+
+class _Refusal:
+    """Stands for a number that cannot be a value, until its place is known."""
+
+    __slots__ = ("code", "sentence")
+
+    def __init__(self, code: str, sentence: str) -> None:
+        self.code = code
+        self.sentence = sentence
+
+
+def load_json(data: bytes | str) -> Any:
+    """Read one JSON text (RFC 8259) and return plain dicts, lists, strings, numbers, booleans and None.
+
+    Refused with `InvalidSchedule`: what is larger than `MAX_DOCUMENT_BYTES` or deeper than `MAX_DEPTH`, a byte order
+    mark, bytes that are not UTF-8, a key that stands twice in one object, NaN and infinities (a number like 1e999
+    too), integers of more than `MAX_INTEGER_DIGITS` digits, and lone surrogates. A fault of syntax says line and
+    column, counted from 1; every other fault carries its JSON pointer, and all of those are told at once.
+    """
+    text = _text(data)
+    _check_depth(text)
+    try:
+        raw = json.loads(
+            text,
+            object_pairs_hook=_Pairs,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        _refuse("", "not_json", _syntax_sentence(error))
+    faults: list[Fault] = []
+    document = _plain(raw, "", faults)
+    raise_faults(faults)
+    return document
+
+
+def json_faults(document: object) -> list[Fault]:
+    """Say what keeps a Python value from being a JSON document, in the order of the document; nothing where it is one.
+
+    For values that did not come through `load_json`: from a caller's program, or from YAML. Found are types that JSON
+    does not know, keys that are not strings, lone surrogates, NaN and infinities, and integers beyond
+    `MAX_SAFE_INTEGER`. A value nested too deep (or containing itself) or of more parts than a document of
+    `MAX_DOCUMENT_BYTES` can have is one fault, told alone.
+    """
+    faults: list[Fault] = []
+    # A list of what is left to look at, not recursion: a list that contains itself would exhaust the stack.
+    left: list[tuple[object, str, int]] = [(document, "", 0)]
+    looked_at = 0
+    while left and len(faults) <= MAX_FAULTS:
+        value, pointer, depth = left.pop()
+        looked_at += 1
+        if looked_at > MAX_DOCUMENT_BYTES:
+            return [
+                Fault(
+                    "", "too_large", f"The document has more parts than {MAX_DOCUMENT_BYTES:,} bytes of JSON can hold."
+                )
+            ]
+        if not isinstance(value, dict | list | tuple):
+            fault = _scalar_fault(value, pointer)
+            faults.extend([fault] if fault else [])
+            continue
+        if depth >= MAX_DEPTH:
+            return [Fault(pointer, "too_deep", f"At most {MAX_DEPTH} objects and lists stand inside one another.")]
+        members = list(value.items() if isinstance(value, dict) else enumerate(value))
+        if isinstance(value, dict):
+            faults.extend(fault for key in value if (fault := _key_fault(key, pointer)))
+            members = [(key, each) for key, each in members if isinstance(key, str)]
+        left.extend((each, child(pointer, key), depth + 1) for key, each in reversed(members))
+    return faults
+
+
+def raise_faults(faults: list[Fault]) -> None:
+    """Raise `InvalidSchedule` with these faults (the first `MAX_FAULTS` and how many more); without any do nothing."""
+    if len(faults) > MAX_FAULTS:
+        more = len(faults) - MAX_FAULTS
+        faults = [*faults[:MAX_FAULTS], Fault("", "more_faults", f"There are {more} more faults. Mend these first.")]
+    if faults:
+        raise InvalidSchedule(faults)
+
+
+def child(pointer: str, key: str | int) -> str:
+    """The JSON pointer (RFC 6901) of a member of what `pointer` names."""
+    if isinstance(key, int):
+        return f"{pointer}/{key}"
+    return f"{pointer}/{short(key).replace('~', '~0').replace('/', '~1')}"
+
+
+def short(text: str) -> str:
+    """A text of a stranger, fit to stand in a sentence or in a log line: one line, printable, at most 80 characters."""
+    clean = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text[:_ECHO_LENGTH]
+    )
+    return clean[:_ECHO_LENGTH] + ("…" if len(text) > _ECHO_LENGTH or len(clean) > _ECHO_LENGTH else "")
+
+
+def shown(value: object) -> str:
+    """A found value as the person wrote it, in JSON's words and short: `true`, `"skip"`, `a list of 3`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{short(value)}"'
+    if isinstance(value, int):
+        # Python refuses to print an integer of more than 4,300 digits; 64 bits are enough to recognise one's own.
+        return str(value) if value.bit_length() <= 64 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dict):
+        return f"an object of {len(value)}" if value else "an empty object"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}" if value else "an empty list"
+    return f"a {type(value).__name__}"
+
+
+def _text(data: bytes | str) -> str:
+    if isinstance(data, str):
+        surrogate = _SURROGATE.search(data)
+        if surrogate is not None:
+            _refuse(
+                "",
+                "lone_surrogate",
+                f"Half a character (a lone surrogate) stands at {_place(data, surrogate.start())}.",
+            )
+        size = len(data.encode())
+        text = data
+    else:
+        size = len(data)
+        text = ""
+    if size > MAX_DOCUMENT_BYTES:
+        _refuse("", "too_large", f"The document has {size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
+    if isinstance(data, bytes):
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode()
+            place = _place(before, len(before))
+            _refuse("", "not_utf8", f"The bytes at {place} are not UTF-8. Save the document in UTF-8.")
+    if text.startswith(_BYTE_ORDER_MARK):
+        _refuse(
+            "",
+            "byte_order_mark",
+            "The document starts with a byte order mark at line 1, column 1. Save it as UTF-8 without one.",
+        )
+    return text
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        first = found.group()[0]
+        if first in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                place = _place(text, found.start())
+                _refuse("", "too_deep", f"More than {MAX_DEPTH} objects and lists stand inside one another at {place}.")
+        elif first in "]}":
+            depth -= 1
+
+
+def _integer(digits: str) -> int | _Refusal:
+    if len(digits.lstrip("-")) > MAX_INTEGER_DIGITS:
+        return _Refusal(
+            "integer_too_long", f"An integer has at most {MAX_INTEGER_DIGITS} digits; found {short(digits)}."
+        )
+    return int(digits)
+
+
+def _float(digits: str) -> float | _Refusal:
+    value = float(digits)
+    if math.isinf(value):
+        return _Refusal("not_a_number", f"{short(digits)} is larger than any number that JSON programs agree on.")
+    return value
+
+
+def _constant(name: str) -> _Refusal:
+    return _Refusal("not_a_number", f"JSON has no {name}; write a number.")
+
+
+def _plain(raw: Any, pointer: str, faults: list[Fault]) -> Any:
+    if isinstance(raw, _Pairs):
+        members: dict[str, Any] = {}
+        for key, value in raw:
+            place = child(pointer, key)
+            if key in members:
+                faults.append(
+                    Fault(place, "duplicate_key", f"The key {shown(key)} stands twice in one object. Keep one.")
+                )
+            if (fault := _key_fault(key, pointer)) is not None:
+                faults.append(fault)
+            members[key] = _plain(value, place, faults)
+        return members
+    if isinstance(raw, list):
+        return [_plain(each, child(pointer, index), faults) for index, each in enumerate(raw)]
+    if isinstance(raw, _Refusal):
+        faults.append(Fault(pointer, raw.code, raw.sentence))
+        return None
+    fault = _scalar_fault(raw, pointer) if isinstance(raw, str) else None
+    faults.extend([fault] if fault else [])
+    return raw
+
+
+def _key_fault(key: object, pointer: str) -> Fault | None:
+    if not isinstance(key, str):
+        return Fault(pointer, "key_not_text", f"A key is a text; found {shown(key)}. Put it in quotes.")
+    if _SURROGATE.search(key) is not None:
+        return Fault(child(pointer, key), "lone_surrogate", "The key holds half a character (a lone surrogate).")
+    return None
+
+
+def _scalar_fault(value: object, pointer: str) -> Fault | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        if _SURROGATE.search(value) is None:
+            return None
+        return Fault(pointer, "lone_surrogate", "The text holds half a character (a lone surrogate).")
+    if isinstance(value, int):
+        if abs(value) <= MAX_SAFE_INTEGER:
+            return None
+        sentence = f"An integer lies within ±(2^53 - 1), where all JSON programs agree; found {shown(value)}."
+        return Fault(pointer, "integer_too_large", sentence)
+    if isinstance(value, float):
+        return None if math.isfinite(value) else Fault(pointer, "not_a_number", f"JSON has no {value}; write a number.")
+    sentence = f"JSON has no {type(value).__name__}; write a text, a number, a list or an object."
+    return Fault(pointer, "not_json", sentence)
+
+
+def _syntax_sentence(error: json.JSONDecodeError) -> str:
+    found = error.doc[error.pos : error.pos + 1]
+    before = error.doc[: error.pos].rstrip()
+    advice = ""
+    if not error.doc.strip():
+        return "The document is empty at line 1, column 1; an object was expected."
+    if found == "'":
+        advice = " JSON wants double quotes."
+    elif found in {"#", "/"}:
+        advice = " JSON has no comments; YAML has."
+    elif before.endswith(",") or "trailing comma" in error.msg:
+        advice = " Is there a comma too many?"
+    elif not found:
+        advice = " The text ends here; something is not closed."
+    message = error.msg[0].lower() + error.msg[1:]
+    return f"This is not JSON at line {error.lineno}, column {error.colno}: {message}.{advice}"
+
+
+def _place(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    return f"line {line}, column {position - text.rfind(chr(10), 0, position)}"
+
+
+def _refuse(pointer: str, code: str, sentence: str) -> NoReturn:
+    raise InvalidSchedule([Fault(pointer, code, sentence)])
