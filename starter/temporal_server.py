@@ -1,0 +1,139 @@
+"""A Temporal development server of our own, with its user interface, on a file that outlives it."""
+
+import json
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from horarium.errors import Misconfigured
+from starter.child import Child, Program
+from starter.data_folder import make_writable
+
+IP = "127.0.0.1"
+"""Only this machine: the development server asks nobody who they are."""
+
+PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
+"""With these the last of 300 runs that are due together starts after 2.8 s, without them after 14.4 s."""
+
+ANSWER_WITHIN = timedelta(seconds=2)
+"""For one question about readiness; there is another one if it is not answered."""
+
+
+class TemporalServer(Child):
+    """`temporal server start-dev` as a child of ours: `start`, `stop`, `kill`, and `start` again on the same file.
+
+    `port` and `ui_port` 0 choose a free port, once: it stays the same when the server is started again. Workflows
+    are kept in `FOLDER/temporal.db`, the log in `FOLDER/logs/temporal.log`. `headless` starts no user interface.
+    `dynamic_config` holds JSON values by the server's names, `search_attributes` type names by attribute. A namespace
+    other than `default` is made at start.
+
+    Raises Misconfigured if there is no `temporal` program or the folder cannot be written, and `start` also if a
+    port is taken or the server does not come up.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int = 7233,
+        ui_port: int = 8233,
+        headless: bool = False,
+        namespace: str = "default",
+        dynamic_config: Mapping[str, Any] | None = None,
+        search_attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        folder = folder.absolute()
+        make_writable(folder / "logs")
+        self.namespace = namespace
+        self.port = port or _free_port()
+        self.ui_port = None if headless else ui_port or _free_port()
+        self.database = folder / "temporal.db"
+        options = [f"--ip={IP}", f"--port={self.port}", f"--namespace={namespace}", f"--db-filename={self.database}"]
+        # It would fetch its news from the internet.
+        options += ["--headless"] if headless else [f"--ui-port={self.ui_port}", "--ui-disable-news-fetch"]
+        options += [f"--sqlite-pragma={pragma}" for pragma in PRAGMAS]
+        options += [
+            f"--dynamic-config-value={key}={json.dumps(value)}" for key, value in (dynamic_config or {}).items()
+        ]
+        options += [f"--search-attribute={name}={kind}" for name, kind in (search_attributes or {}).items()]
+        super().__init__(
+            Program(
+                name="The Temporal server",
+                argv=(find_temporal(), "server", "start-dev", *options),
+                log=folder / "logs" / "temporal.log",
+                ready=self._answers,
+                grace=timedelta(seconds=5),
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        """`HOST:PORT`, as a client takes it."""
+        return f"{IP}:{self.port}"
+
+    @property
+    def ui_address(self) -> str | None:
+        """Where a browser finds the user interface; None if the server is headless."""
+        return None if self.ui_port is None else f"http://{IP}:{self.ui_port}"
+
+    async def start(self) -> None:
+        """Start it and wait until its namespace answers; see Child.start."""
+        if not self.running:
+            # The server would end with a message about its own options; ours are the ones that the person knows.
+            _refuse_taken(self.port, "--temporal-port")
+            if self.ui_port is not None:
+                _refuse_taken(self.ui_port, "--ui-port")
+        await super().start()
+
+    async def _answers(self) -> bool:
+        try:
+            client = await Client.connect(self.address, namespace=self.namespace)
+            await client.workflow_service.describe_namespace(
+                DescribeNamespaceRequest(namespace=self.namespace), timeout=ANSWER_WITHIN
+            )
+        except (RPCError, RuntimeError):  # the second is what the SDK raises where nothing listens
+            return False
+        return True
+
+
+def find_temporal() -> str:
+    """The path of the `temporal` program: the one installed beside this Python, else the one on PATH.
+
+    Raises Misconfigured if there is neither.
+    """
+    beside = Path(sys.executable).with_name("temporal")
+    found = shutil.which(beside) or shutil.which("temporal")
+    if found is None:
+        raise Misconfigured(
+            f"There is no `temporal` program in {str(beside.parent)!r} or on PATH. "
+            "Run `make venv`, which installs it, or see https://docs.temporal.io/cli."
+        )
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind((IP, 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _refuse_taken(port: int, option: str) -> None:
+    with socket.socket() as listener:
+        # As the server does it: connections of a server that has just ended do not keep the port.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((IP, port))
+        except OSError as error:
+            raise Misconfigured(
+                f"Port {port} is taken or not allowed ({error.strerror}). "
+                f"Stop what uses it, or use {option} 0 for any free port."
+            ) from error
