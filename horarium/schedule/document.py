@@ -52,7 +52,7 @@ def load_json(data: bytes | str) -> Any:
     too), integers of more than `MAX_INTEGER_DIGITS` digits, and lone surrogates. A fault of syntax says line and
     column, counted from 1; every other fault carries its JSON pointer, and all of those are told at once.
     """
-    text = _text(data)
+    text = decode(data)
     _check_depth(text)
     try:
         raw = json.loads(
@@ -68,6 +68,42 @@ def load_json(data: bytes | str) -> Any:
     document = _plain(raw, "", faults)
     raise_faults(faults)
     return document
+
+
+def decode(data: bytes | str) -> str:
+    """The text of a document of any notation, within `MAX_DOCUMENT_BYTES`, in UTF-8 without a byte order mark.
+
+    Raises `InvalidSchedule` for anything else; the sentence says the line and the column.
+    """
+    if isinstance(data, str):
+        surrogate = _SURROGATE.search(data)
+        if surrogate is not None:
+            _refuse(
+                "",
+                "lone_surrogate",
+                f"Half a character (a lone surrogate) stands at {place(data, surrogate.start())}.",
+            )
+        size = len(data.encode())
+        text = data
+    else:
+        size = len(data)
+        text = ""
+    if size > MAX_DOCUMENT_BYTES:
+        _refuse("", "too_large", f"The document has {size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
+    if isinstance(data, bytes):
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode()
+            where = place(before, len(before))
+            _refuse("", "not_utf8", f"The bytes at {where} are not UTF-8. Save the document in UTF-8.")
+    if text.startswith(_BYTE_ORDER_MARK):
+        _refuse(
+            "",
+            "byte_order_mark",
+            "The document starts with a byte order mark at line 1, column 1. Save it as UTF-8 without one.",
+        )
+    return text
 
 
 def json_faults(document: object) -> list[Fault]:
@@ -121,6 +157,12 @@ def child(pointer: str, key: str | int) -> str:
     return f"{pointer}/{short(key).replace('~', '~0').replace('/', '~1')}"
 
 
+def place(text: str, position: int) -> str:
+    """Where a character stands, for a sentence: `line 3, column 5`, both counted from 1."""
+    line = text.count("\n", 0, position) + 1
+    return f"line {line}, column {position - text.rfind(chr(10), 0, position)}"
+
+
 def short(text: str) -> str:
     """A text of a stranger, fit to stand in a sentence or in a log line: one line, printable, at most 80 characters."""
     clean = "".join(
@@ -149,38 +191,6 @@ def shown(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _text(data: bytes | str) -> str:
-    if isinstance(data, str):
-        surrogate = _SURROGATE.search(data)
-        if surrogate is not None:
-            _refuse(
-                "",
-                "lone_surrogate",
-                f"Half a character (a lone surrogate) stands at {_place(data, surrogate.start())}.",
-            )
-        size = len(data.encode())
-        text = data
-    else:
-        size = len(data)
-        text = ""
-    if size > MAX_DOCUMENT_BYTES:
-        _refuse("", "too_large", f"The document has {size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
-    if isinstance(data, bytes):
-        try:
-            text = data.decode()
-        except UnicodeDecodeError as error:
-            before = data[: error.start].decode()
-            place = _place(before, len(before))
-            _refuse("", "not_utf8", f"The bytes at {place} are not UTF-8. Save the document in UTF-8.")
-    if text.startswith(_BYTE_ORDER_MARK):
-        _refuse(
-            "",
-            "byte_order_mark",
-            "The document starts with a byte order mark at line 1, column 1. Save it as UTF-8 without one.",
-        )
-    return text
-
-
 def _check_depth(text: str) -> None:
     depth = 0
     for found in _STRING_OR_BRACKET.finditer(text):
@@ -188,8 +198,8 @@ def _check_depth(text: str) -> None:
         if first in "[{":
             depth += 1
             if depth > MAX_DEPTH:
-                place = _place(text, found.start())
-                _refuse("", "too_deep", f"More than {MAX_DEPTH} objects and lists stand inside one another at {place}.")
+                where = place(text, found.start())
+                _refuse("", "too_deep", f"More than {MAX_DEPTH} objects and lists stand inside one another at {where}.")
         elif first in "]}":
             depth -= 1
 
@@ -217,14 +227,14 @@ def _plain(raw: Any, pointer: str, faults: list[Fault]) -> Any:
     if isinstance(raw, _Pairs):
         members: dict[str, Any] = {}
         for key, value in raw:
-            place = child(pointer, key)
+            where = child(pointer, key)
             if key in members:
                 faults.append(
-                    Fault(place, "duplicate_key", f"The key {shown(key)} stands twice in one object. Keep one.")
+                    Fault(where, "duplicate_key", f"The key {shown(key)} stands twice in one object. Keep one.")
                 )
             if (fault := _key_fault(key, pointer)) is not None:
                 faults.append(fault)
-            members[key] = _plain(value, place, faults)
+            members[key] = _plain(value, where, faults)
         return members
     if isinstance(raw, list):
         return [_plain(each, child(pointer, index), faults) for index, each in enumerate(raw)]
@@ -276,13 +286,8 @@ def _syntax_sentence(error: json.JSONDecodeError) -> str:
         advice = " Is there a comma too many?"
     elif not found:
         advice = " The text ends here; something is not closed."
-    message = error.msg[0].lower() + error.msg[1:]
+    message = (error.msg[0].lower() + error.msg[1:]).removesuffix(" starting at")
     return f"This is not JSON at line {error.lineno}, column {error.colno}: {message}.{advice}"
-
-
-def _place(text: str, position: int) -> str:
-    line = text.count("\n", 0, position) + 1
-    return f"line {line}, column {position - text.rfind(chr(10), 0, position)}"
 
 
 def _refuse(pointer: str, code: str, sentence: str) -> NoReturn:
