@@ -1,0 +1,100 @@
+"""What a handler gets to do its work with."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from horarium.agents.events import RunBrief
+from horarium.agents.host import AgentHost
+from horarium.errors import Refused
+
+MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+"""The largest single output. What is larger belongs where the agent's data live, with a reference in the report."""
+
+_OUTPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+def _no_heartbeat(*_details: Any) -> None:
+    """Nobody waits for a sign of life."""
+
+
+class RunContext:
+    """One run, seen from inside: its brief, its input, its outputs.
+
+    Made by whoever runs the agent, inside the running event loop. `heartbeat` is where signs of life go; without one
+    they go nowhere. The run's token stays in here and is shown nowhere, in no log and no `repr`.
+    """
+
+    def __init__(
+        self, brief: RunBrief, host: AgentHost, token: str, *, heartbeat: Callable[..., None] = _no_heartbeat
+    ) -> None:
+        self._brief = brief
+        self._host = host
+        self._token = token
+        self._heartbeat = heartbeat
+        self._loop = asyncio.get_running_loop()
+        self._outputs: list[str] = []
+        self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("horarium.agents").bind(
+            run_id=brief.run_id,
+            agent_version=brief.agent_version,
+            schedule_id=brief.schedule.schedule_id,
+            nominal_time=brief.nominal_time.isoformat(),
+        )
+
+    def __repr__(self) -> str:
+        return f"RunContext(run_id={self._brief.run_id!r}, agent_version={self._brief.agent_version!r})"
+
+    @property
+    def brief(self) -> RunBrief:
+        """What the run is about."""
+        return self._brief
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """References to what the run has written so far, in order and each once."""
+        return tuple(self._outputs)
+
+    async def read_input(self) -> bytes:
+        """The content of the run's input. The authority is asked each time, so access that was lost is refused.
+
+        Raises `Refused` where the input may not be read or has expired, `Unavailable` where the host does not answer.
+        """
+        return await self._host.read_input(self._brief.run_id, self._token)
+
+    async def write_output(self, name: str, data: bytes | str) -> str:
+        """Write one output to the run's output target, and return a reference to it. A text is written in UTF-8.
+
+        `name` is a file name: letters, digits and `. _ -`, beginning with a letter or digit, at most 200 characters.
+        The same name again replaces what was written. Raises `Refused`: code `output_name` for another name,
+        `output_too_large` beyond `MAX_OUTPUT_BYTES`, and whatever the host refuses.
+        """
+        if not _OUTPUT_NAME.fullmatch(name):
+            sentence = (
+                f"{name[:80]!r} is no name for an output: it is 1 to 200 letters, digits and . _ -, and no folder."
+            )
+            raise Refused("output_name", sentence, next_step="Begin with a letter or a digit, as in report.md.")
+        content = data.encode() if isinstance(data, str) else data
+        if len(content) > MAX_OUTPUT_BYTES:
+            sentence = f"The output {name!r} has {len(content):,} bytes; at most {MAX_OUTPUT_BYTES:,} are written."
+            raise Refused(
+                "output_too_large", sentence, next_step="Write it where your data live, and report a reference."
+            )
+        reference = await self._host.write_output(self._brief.run_id, self._token, name, content)
+        if reference not in self._outputs:
+            self._outputs.append(reference)
+        return reference
+
+    def heartbeat(self, *details: Any) -> None:
+        """Say that the run is alive and how far it is. May be called from any thread, and as often as one likes."""
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._heartbeat(*details)
+        else:
+            # Temporal's heartbeats belong to the event loop of their activity; the thread's context goes along.
+            self._loop.call_soon_threadsafe(self._heartbeat, *details)

@@ -1,0 +1,23 @@
+"""What an agent runner says about its agents, so that schedules can be checked against them."""
+
+from horarium.agents.events import WireModel
+
+
+class AgentDiscovery(WireModel):
+    """One agent of a runner, as derived from its class.
+
+    `agent_version` is what a run request names, `{name}@{version}`. `agent_class` is the name of the Python class.
+    `start_events` are the declared events, by class name. `max_run_seconds` is how long a run may take, in seconds.
+    `idempotent` says that a second attempt of the same run does no harm; only then may one be made.
+    """
+
+    agent_class: str
+    version: str
+    agent_version: str
+    description: str
+    start_events: tuple[str, ...]
+    is_conversational: bool
+    is_schedulable: bool
+    max_run_seconds: int
+    idempotent: bool
+    task_queue: str

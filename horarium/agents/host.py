@@ -1,0 +1,52 @@
+"""The port between an agent runner and the installation that it serves."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from horarium.agents.discovery import AgentDiscovery
+from horarium.agents.events import RunBrief
+
+
+class AgentHost(Protocol):
+    """What an agent runner needs from outside. The installation's adapter and `InMemoryHost` keep the same contract.
+
+    **Presence.** An agent version is ready while its lease lasts, counted from the last `register` or `renew` that
+    returned. A runner that dies says nothing; its lease runs out. Calls about presence may be repeated at any time,
+    and the last one counts. Two runners may serve the same version; then the lease is the later one's.
+
+    **Runs.** A run is known by its id and a secret token. A token that does not fit is refused (`Refused`, code
+    `token_invalid`) without saying whether the run exists. Nothing is read or written for a run before it was begun
+    (code `not_begun`).
+
+    Every method raises `Unavailable` where the installation does not answer now; the call may then be repeated.
+    """
+
+    async def register(self, discovery: Sequence[AgentDiscovery], *, lease: timedelta) -> None:
+        """Make these agent versions known, and ready for the length of the lease.
+
+        Replaces what was known of the same versions. Says nothing about versions that it does not name.
+        """
+
+    async def renew(self, agent_versions: Sequence[str], *, lease: timedelta) -> None:
+        """Keep the versions ready for the length of the lease from now. `NotFound`, code `agent_missing`: register
+        first."""
+
+    async def release(self, agent_versions: Sequence[str]) -> None:
+        """The runner leaves: the versions are stopped from now on. Versions that are not known are passed over."""
+
+    async def begin(self, run_id: str, token: str, *, at: datetime) -> RunBrief:
+        """Claim a run and learn what it is about. `at` is the runner's clock, aware.
+
+        Succeeds once for each run, through all crashes: whoever comes later is refused with code `already_begun`, and
+        must not do the run's work.
+        """
+
+    async def read_input(self, run_id: str, token: str) -> bytes:
+        """The content that the run's input reference names, now. The authority is asked at each call."""
+
+    async def write_output(self, run_id: str, token: str, name: str, data: bytes) -> str:
+        """Store one output of the run under its output target and return a reference to it.
+
+        The same name again replaces the content and returns the same reference.
+        """

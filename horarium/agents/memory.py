@@ -1,0 +1,91 @@
+"""A host in memory: for the tests of people who write agents, and for our own."""
+
+import hmac
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from horarium.agents.discovery import AgentDiscovery
+from horarium.agents.events import RunBrief
+from horarium.errors import NotFound, Refused
+
+
+@dataclass(slots=True)
+class _Run:
+    brief: RunBrief
+    token: str
+    content: bytes
+    begun_at: datetime | None = None
+    outputs: dict[str, bytes] = field(default_factory=dict)
+
+
+class InMemoryHost:
+    """Keeps the contract of `AgentHost` within one process.
+
+    `offer` sets up a run; `outputs` shows what it wrote. `clock` gives the present instant, aware; tests that look at
+    leases give their own.
+    """
+
+    def __init__(self, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._clock = clock
+        self._agents: dict[str, AgentDiscovery] = {}
+        self._leases: dict[str, datetime] = {}
+        self._runs: dict[str, _Run] = {}
+
+    def offer(self, brief: RunBrief, *, token: str, content: bytes = b"") -> None:
+        """Make a run known that nobody has begun yet; `content` is what its input reference names."""
+        self._runs[brief.run_id] = _Run(brief=brief, token=token, content=content)
+
+    def outputs(self, run_id: str) -> dict[str, bytes]:
+        """What a run has written so far, by name."""
+        return dict(self._runs[run_id].outputs)
+
+    def known(self) -> tuple[AgentDiscovery, ...]:
+        """All agent versions that were ever registered, in that order."""
+        return tuple(self._agents.values())
+
+    def is_ready(self, agent_version: str) -> bool:
+        """True while the version's lease lasts."""
+        return agent_version in self._leases and self._clock() < self._leases[agent_version]
+
+    async def register(self, discovery: Sequence[AgentDiscovery], *, lease: timedelta) -> None:
+        for each in discovery:
+            self._agents[each.agent_version] = each
+            self._leases[each.agent_version] = self._clock() + lease
+
+    async def renew(self, agent_versions: Sequence[str], *, lease: timedelta) -> None:
+        for each in agent_versions:
+            if each not in self._agents:
+                raise NotFound("agent_missing", f"No agent {each!r} is registered.", next_step="Register it first.")
+            self._leases[each] = self._clock() + lease
+
+    async def release(self, agent_versions: Sequence[str]) -> None:
+        for each in agent_versions:
+            self._leases.pop(each, None)
+
+    async def begin(self, run_id: str, token: str, *, at: datetime) -> RunBrief:
+        run = self._admitted(run_id, token)
+        if run.begun_at is not None:
+            raise Refused("already_begun", f"The run {run_id!r} was begun at {run.begun_at.isoformat()}.")
+        run.begun_at = at
+        return run.brief
+
+    async def read_input(self, run_id: str, token: str) -> bytes:
+        return self._begun(run_id, token).content
+
+    async def write_output(self, run_id: str, token: str, name: str, data: bytes) -> str:
+        run = self._begun(run_id, token)
+        run.outputs[name] = data
+        return f"{run.brief.output_target}/{run_id}/{name}"
+
+    def _admitted(self, run_id: str, token: str) -> _Run:
+        run = self._runs.get(run_id)
+        if run is None or not hmac.compare_digest(run.token.encode(), token.encode()):
+            raise Refused("token_invalid", f"The token does not open a run {run_id!r}.")
+        return run
+
+    def _begun(self, run_id: str, token: str) -> _Run:
+        run = self._admitted(run_id, token)
+        if run.begun_at is None:
+            raise Refused("not_begun", f"The run {run_id!r} was not begun.", next_step="Call begin first.")
+        return run
