@@ -1,6 +1,7 @@
 """A Temporal development server of our own, with its user interface, on a file that outlives it."""
 
 import json
+import random
 import shutil
 import socket
 import sys
@@ -22,6 +23,14 @@ IP = "127.0.0.1"
 
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 """With these the last of 300 runs that are due together starts after 2.8 s, without them after 14.4 s."""
+
+FREE_PORTS = range(15_000, 32_768)
+"""Where a free port is looked for: below those that systems hand out by themselves, from 32,768 on Linux and 49,152
+elsewhere. One of those could be taken by anybody's outgoing connection while the server is down; a client on this
+machine that keeps calling the absent server even reaches itself in the end, and then the server cannot come back."""
+
+READY_WITHIN = timedelta(seconds=30)
+"""It takes a fraction of a second, and much longer on a machine that is busy with something else."""
 
 ANSWER_WITHIN = timedelta(seconds=2)
 """For one question about readiness; there is another one if it is not answered."""
@@ -70,6 +79,7 @@ class TemporalServer(Child):
                 argv=(find_temporal(), "server", "start-dev", *options),
                 log=folder / "logs" / "temporal.log",
                 ready=self._answers,
+                ready_within=READY_WITHIN,
                 grace=timedelta(seconds=5),
             )
         )
@@ -110,7 +120,7 @@ def find_temporal() -> str:
     Raises Misconfigured if there is neither.
     """
     beside = Path(sys.executable).with_name("temporal")
-    found = shutil.which(beside) or shutil.which("temporal")
+    found = shutil.which(str(beside)) or shutil.which("temporal")
     if found is None:
         raise Misconfigured(
             f"There is no `temporal` program in {str(beside.parent)!r} or on PATH. "
@@ -120,20 +130,27 @@ def find_temporal() -> str:
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((IP, 0))
-        port: int = listener.getsockname()[1]
-        return port
+    for port in random.SystemRandom().sample(FREE_PORTS, k=len(FREE_PORTS)):
+        if _why_not(port) is None:
+            return port
+    raise Misconfigured(f"No port from {FREE_PORTS.start} to {FREE_PORTS.stop - 1} is free. Name one that is.")
 
 
 def _refuse_taken(port: int, option: str) -> None:
+    reason = _why_not(port)
+    if reason is not None:
+        raise Misconfigured(
+            f"Port {port} is taken or not allowed ({reason}). Stop what uses it, or use {option} 0 for any free port."
+        )
+
+
+def _why_not(port: int) -> str | None:
+    """The system's reason why nothing can listen on `port`; None if it is free."""
     with socket.socket() as listener:
         # As the server does it: connections of a server that has just ended do not keep the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((IP, port))
         except OSError as error:
-            raise Misconfigured(
-                f"Port {port} is taken or not allowed ({error.strerror}). "
-                f"Stop what uses it, or use {option} 0 for any free port."
-            ) from error
+            return error.strerror
+    return None

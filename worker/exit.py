@@ -6,8 +6,10 @@ What is left of the SDK must be collected after its event loop was closed and be
 """
 
 import asyncio
+import contextlib
 import gc
 import os
+import select
 import signal
 import sys
 import traceback
@@ -47,10 +49,10 @@ def _status(main: Coroutine[Any, Any, int | None]) -> int:
     except SystemExit as leaving:
         return _code(leaving)
     except BrokenPipeError:
-        if _flush():  # not our stdout, so this is like any other error
-            traceback.print_exc()
-            return 1
-        return BROKEN_PIPE
+        if _reader_is_gone():
+            return BROKEN_PIPE
+        traceback.print_exc()  # some other pipe, so this is like any other error
+        return 1
     except Exception as error:  # noqa: BLE001 - the last station: an error that went on would keep the SDK alive
         foreseen = _foreseen(error)
         if foreseen:
@@ -79,13 +81,23 @@ def _foreseen(error: BaseException) -> list[str]:
 
 
 def _flush() -> bool:
-    """Write out what is buffered. False if the reader has gone, after which both streams lead nowhere."""
-    try:
+    """Write out what is buffered. False if the reader of stdout has gone, after which stdout leads nowhere."""
+    with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more on its way out, and would complain there.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+    if not _reader_is_gone():
+        return True
+    # The interpreter flushes once more on its way out, and would complain there.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return False
+
+
+def _reader_is_gone() -> bool:
+    """Whether stdout is a pipe that nobody reads. A write that failed cannot tell: it drops what it could not write."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except OSError:  # not a file at all
         return False
-    return True
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

@@ -1,0 +1,34 @@
+"""What every test may use: one Temporal server for the session, and how hypothesis searches."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from starter.temporal_server import TemporalServer
+
+# The same examples every time, however slow the machine: a red build must mean a fault that was just made.
+settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `pytest --hypothesis-profile=search` looks for new ones, and for longer.
+settings.register_profile("search", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServer]:
+    """A real development server on a free port and a folder of its own, without a user interface.
+
+    A test finds it by `.address` and `.namespace`. It is shared, so each test names workflows and task queues of its
+    own, and a test that kills or restarts a server brings one with it.
+    """
+    server = TemporalServer(tmp_path_factory.mktemp("temporal"), port=0, headless=True)
+    asyncio.run(server.start())
+    yield server
+    asyncio.run(server.stop())
+
+
+def pytest_unconfigure() -> None:
+    """Leave as worker/exit.py does, for the same reason: the exit status of the tests must not lie."""
+    gc.collect()
