@@ -6,6 +6,7 @@ rules are those of YAML 1.1, where `no` is false and `7:30` is the number 450. W
 aliases, tags, keys that are not texts, keys that stand twice.
 """
 
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -15,19 +16,16 @@ from typing import Any
 
 import yaml
 
+from horarium.calendar.faults import Faults, pointer, shown
 from horarium.errors import Fault, InvalidSchedule, Misconfigured
 from horarium.schedule.document import (
     MAX_DEPTH,
     MAX_DOCUMENT_BYTES,
     MAX_INTEGER_DIGITS,
-    child,
     decode,
     json_faults,
     load_json,
     place,
-    raise_faults,
-    short,
-    shown,
 )
 
 STANDARD_INPUT = "-"
@@ -68,10 +66,11 @@ def load_yaml(data: bytes | str) -> Any:
             loader.dispose()
     if node is None:
         raise InvalidSchedule([Fault("", "not_yaml", "The document is empty; an object was expected.")])
-    faults: list[Fault] = []
+    faults = Faults()
     document = _value(node, "", faults)
-    told = {fault.pointer for fault in faults}
-    raise_faults(faults + [fault for fault in json_faults(document) if fault.pointer not in told])
+    faults.raise_if_any()
+    if foreign := json_faults(document):
+        raise InvalidSchedule(foreign)
     return document
 
 
@@ -86,9 +85,9 @@ class _Loader(yaml.SafeLoader):
         at = f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}"
         if isinstance(event, yaml.AliasEvent):
             # Aliases make a document of a few hundred bytes as large as memory.
-            raise _refused("alias", f"An alias (*{short(str(event.anchor))}) stands at {at}. Write the value out.")
+            raise _refused("alias", f"An alias ({shown(event.anchor)}) stands at {at}. Write the value out.")
         if event.tag is not None:
-            raise _refused("tag", f"A tag ({short(event.tag)}) stands at {at}. Leave it out; JSON has no tags.")
+            raise _refused("tag", f"A tag ({shown(event.tag)}) stands at {at}. Leave it out; JSON has no tags.")
         inside = isinstance(event, yaml.CollectionStartEvent)
         self.depth += inside
         if self.depth > MAX_DEPTH:
@@ -109,41 +108,44 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
 
 
-def _value(node: yaml.Node, pointer: str, faults: list[Fault]) -> Any:
+def _value(node: yaml.Node, at: str, faults: Faults) -> Any:
     if isinstance(node, yaml.SequenceNode):
-        return [_value(each, child(pointer, index), faults) for index, each in enumerate(node.value)]
+        return [_value(each, pointer(at, index), faults) for index, each in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
-        return _members(node, pointer, faults)
+        return _members(node, at, faults)
     if node.tag == _NULL:
         return None
     if node.tag == _BOOLEAN:
         return node.value.lower() == "true"
     if node.tag == _INTEGER:
-        digits = node.value.lstrip("+-")
-        if len(digits) > MAX_INTEGER_DIGITS:
-            sentence = f"An integer has at most {MAX_INTEGER_DIGITS} digits; found {short(node.value)}{_at(node)}."
-            faults.append(Fault(pointer, "integer_too_long", sentence))
+        if len(node.value.lstrip("+-")) > MAX_INTEGER_DIGITS:
+            sentence = f"An integer has at most {MAX_INTEGER_DIGITS} digits; found {shown(node.value)} at {_at(node)}."
+            faults.add(at, "integer_too_long", sentence)
             return None
         return int(node.value)
     if node.tag == _FLOAT:
-        return float(re.sub(r"\.(inf|nan)", r"\1", node.value.lower()))
+        number = float(re.sub(r"\.(inf|nan)", r"\1", node.value.lower()))
+        if not math.isfinite(number):
+            faults.add(at, "not_a_number", f"JSON has no {number}; write a number at {_at(node)}.")
+            return None
+        return number
     return _joined(node.value)
 
 
-def _members(node: yaml.MappingNode, pointer: str, faults: list[Fault]) -> dict[str, Any]:
+def _members(node: yaml.MappingNode, at: str, faults: Faults) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for key_node, value_node in node.value:
         if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != _TEXT:
-            found = short(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "a list or an object"
-            sentence = f"A key is a text; found {found}{_at(key_node)}. Put it in quotes."
-            faults.append(Fault(pointer, "key_not_text", sentence))
+            found = key_node.value if isinstance(key_node, yaml.ScalarNode) else "a list or an object"
+            sentence = f"A key is a text; found {shown(found)} at {_at(key_node)}. Put it in quotes."
+            faults.add(at, "key_not_text", sentence)
             continue
         key = _joined(key_node.value)
-        where = child(pointer, key)
+        here = pointer(at, key)
         if key in members:
-            sentence = f"The key {shown(key)} stands twice in one object, again{_at(key_node)}. Keep one."
-            faults.append(Fault(where, "duplicate_key", sentence))
-        members[key] = _value(value_node, where, faults)
+            sentence = f"The key {shown(key)} stands twice in one object, again at {_at(key_node)}. Keep one."
+            faults.add(here, "duplicate_key", sentence)
+        members[key] = _value(value_node, here, faults)
     return members
 
 
@@ -156,7 +158,7 @@ def _joined(text: str) -> str:
 
 
 def _at(node: yaml.Node) -> str:
-    return f" at line {node.start_mark.line + 1}, column {node.start_mark.column + 1}"
+    return f"line {node.start_mark.line + 1}, column {node.start_mark.column + 1}"
 
 
 @contextmanager
@@ -171,14 +173,14 @@ def _faults_of_yaml(text: str) -> Iterator[None]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = short(" ".join(part for part in (error.context, error.problem) if part))
+        problem = " ".join(part for part in (error.context, error.problem) if part)
         advice = " Indent with spaces." if "\\t" in (error.problem or "") else ""
         raise _refused("not_yaml", f"This is not YAML{where}: {problem}.{advice}") from error
     except InvalidSchedule:
         raise
     except (ValueError, OverflowError) as error:
         # PyYAML converts "\UFFFFFFFF" and the numbers of a %YAML line without looking at their size.
-        raise _refused("not_yaml", f"This is not YAML: {short(str(error))}.") from error
+        raise _refused("not_yaml", f"This is not YAML: {error}.") from error
 
 
 def _refused(code: str, sentence: str) -> InvalidSchedule:
@@ -202,7 +204,7 @@ def _read(path: str | Path) -> bytes:
     except (OSError, ValueError) as error:  # a name that is too long or holds NUL, a disk that fails
         reason = getattr(error, "strerror", None) or str(error)
         raise Misconfigured(
-            f"{short(name)!r} cannot be read: {reason}. Name another file, or - for standard input."
+            f"{name[:200]!r} cannot be read: {reason}. Name another file, or - for standard input."
         ) from error
     if len(data) > MAX_DOCUMENT_BYTES:
         raise Misconfigured(

@@ -5,7 +5,8 @@ import hashlib
 
 import rfc8785
 
-from horarium.schedule.document import json_faults, raise_faults
+from horarium.errors import InvalidSchedule
+from horarium.schedule.document import json_faults
 
 
 def canonical_json(document: object) -> bytes:
@@ -17,7 +18,8 @@ def canonical_json(document: object) -> bytes:
     Raises `InvalidSchedule` for what has no such form: integers beyond `MAX_SAFE_INTEGER`, NaN, lone surrogates, keys
     that are not strings, types that JSON does not know, depth beyond the document's bound.
     """
-    raise_faults(json_faults(document))
+    if faults := json_faults(document):
+        raise InvalidSchedule(faults)
     return rfc8785.dumps(document)  # type: ignore[arg-type] # json_faults has just checked what the type asks for
 
 

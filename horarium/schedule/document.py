@@ -10,6 +10,7 @@ import math
 import re
 from typing import Any, NoReturn
 
+from horarium.calendar.faults import MAX_FAULTS, Faults, pointer, shown
 from horarium.errors import Fault, InvalidSchedule
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -20,14 +21,11 @@ MAX_INTEGER_DIGITS = 19
 """Digits of a 64-bit integer. Longer ones are refused before they are converted, which takes quadratic time."""
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON program reads as the same number (RFC 7493, section 2.2)."""
-MAX_FAULTS = 200
-"""How many faults are told at once; a program that makes a thousand mistakes is not helped by the rest."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 # A string that never closes matches up to the end of the text: else each quote in it would scan the rest again.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ECHO_LENGTH = 80
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -63,10 +61,10 @@ def load_json(data: bytes | str) -> Any:
             parse_constant=_constant,
         )
     except json.JSONDecodeError as error:
-        _refuse("", "not_json", _syntax_sentence(error))
-    faults: list[Fault] = []
+        _refuse("not_json", _syntax_sentence(error))
+    faults = Faults()
     document = _plain(raw, "", faults)
-    raise_faults(faults)
+    faults.raise_if_any()
     return document
 
 
@@ -79,7 +77,6 @@ def decode(data: bytes | str) -> str:
         surrogate = _SURROGATE.search(data)
         if surrogate is not None:
             _refuse(
-                "",
                 "lone_surrogate",
                 f"Half a character (a lone surrogate) stands at {place(data, surrogate.start())}.",
             )
@@ -89,17 +86,16 @@ def decode(data: bytes | str) -> str:
         size = len(data)
         text = ""
     if size > MAX_DOCUMENT_BYTES:
-        _refuse("", "too_large", f"The document has {size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
+        _refuse("too_large", f"The document has {size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
     if isinstance(data, bytes):
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
             before = data[: error.start].decode()
             where = place(before, len(before))
-            _refuse("", "not_utf8", f"The bytes at {where} are not UTF-8. Save the document in UTF-8.")
+            _refuse("not_utf8", f"The bytes at {where} are not UTF-8. Save the document in UTF-8.")
     if text.startswith(_BYTE_ORDER_MARK):
         _refuse(
-            "",
             "byte_order_mark",
             "The document starts with a byte order mark at line 1, column 1. Save it as UTF-8 without one.",
         )
@@ -118,77 +114,30 @@ def json_faults(document: object) -> list[Fault]:
     # A list of what is left to look at, not recursion: a list that contains itself would exhaust the stack.
     left: list[tuple[object, str, int]] = [(document, "", 0)]
     looked_at = 0
-    while left and len(faults) <= MAX_FAULTS:
-        value, pointer, depth = left.pop()
+    while left and len(faults) < MAX_FAULTS:
+        value, at, depth = left.pop()
         looked_at += 1
         if looked_at > MAX_DOCUMENT_BYTES:
-            return [
-                Fault(
-                    "", "too_large", f"The document has more parts than {MAX_DOCUMENT_BYTES:,} bytes of JSON can hold."
-                )
-            ]
+            sentence = f"The document has more parts than {MAX_DOCUMENT_BYTES:,} bytes of JSON can hold."
+            return [Fault("", "too_large", sentence)]
         if not isinstance(value, dict | list | tuple):
-            fault = _scalar_fault(value, pointer)
+            fault = _scalar_fault(value, at)
             faults.extend([fault] if fault else [])
             continue
         if depth >= MAX_DEPTH:
-            return [Fault(pointer, "too_deep", f"At most {MAX_DEPTH} objects and lists stand inside one another.")]
+            return [Fault(at, "too_deep", f"At most {MAX_DEPTH} objects and lists stand inside one another.")]
         members = list(value.items() if isinstance(value, dict) else enumerate(value))
         if isinstance(value, dict):
-            faults.extend(fault for key in value if (fault := _key_fault(key, pointer)))
+            faults.extend(fault for key in value if (fault := _key_fault(key, at)))
             members = [(key, each) for key, each in members if isinstance(key, str)]
-        left.extend((each, child(pointer, key), depth + 1) for key, each in reversed(members))
+        left.extend((each, pointer(at, key), depth + 1) for key, each in reversed(members))
     return faults
-
-
-def raise_faults(faults: list[Fault]) -> None:
-    """Raise `InvalidSchedule` with these faults (the first `MAX_FAULTS` and how many more); without any do nothing."""
-    if len(faults) > MAX_FAULTS:
-        more = len(faults) - MAX_FAULTS
-        faults = [*faults[:MAX_FAULTS], Fault("", "more_faults", f"There are {more} more faults. Mend these first.")]
-    if faults:
-        raise InvalidSchedule(faults)
-
-
-def child(pointer: str, key: str | int) -> str:
-    """The JSON pointer (RFC 6901) of a member of what `pointer` names."""
-    if isinstance(key, int):
-        return f"{pointer}/{key}"
-    return f"{pointer}/{short(key).replace('~', '~0').replace('/', '~1')}"
 
 
 def place(text: str, position: int) -> str:
     """Where a character stands, for a sentence: `line 3, column 5`, both counted from 1."""
     line = text.count("\n", 0, position) + 1
     return f"line {line}, column {position - text.rfind(chr(10), 0, position)}"
-
-
-def short(text: str) -> str:
-    """A text of a stranger, fit to stand in a sentence or in a log line: one line, printable, at most 80 characters."""
-    clean = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text[:_ECHO_LENGTH]
-    )
-    return clean[:_ECHO_LENGTH] + ("…" if len(text) > _ECHO_LENGTH or len(clean) > _ECHO_LENGTH else "")
-
-
-def shown(value: object) -> str:
-    """A found value as the person wrote it, in JSON's words and short: `true`, `"skip"`, `a list of 3`."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{short(value)}"'
-    if isinstance(value, int):
-        # Python refuses to print an integer of more than 4,300 digits; 64 bits are enough to recognise one's own.
-        return str(value) if value.bit_length() <= 64 else f"an integer of {value.bit_length()} bits"
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, dict):
-        return f"an object of {len(value)}" if value else "an empty object"
-    if isinstance(value, list | tuple):
-        return f"a list of {len(value)}" if value else "an empty list"
-    return f"a {type(value).__name__}"
 
 
 def _check_depth(text: str) -> None:
@@ -199,7 +148,7 @@ def _check_depth(text: str) -> None:
             depth += 1
             if depth > MAX_DEPTH:
                 where = place(text, found.start())
-                _refuse("", "too_deep", f"More than {MAX_DEPTH} objects and lists stand inside one another at {where}.")
+                _refuse("too_deep", f"More than {MAX_DEPTH} objects and lists stand inside one another at {where}.")
         elif first in "]}":
             depth -= 1
 
@@ -207,7 +156,7 @@ def _check_depth(text: str) -> None:
 def _integer(digits: str) -> int | _Refusal:
     if len(digits.lstrip("-")) > MAX_INTEGER_DIGITS:
         return _Refusal(
-            "integer_too_long", f"An integer has at most {MAX_INTEGER_DIGITS} digits; found {short(digits)}."
+            "integer_too_long", f"An integer has at most {MAX_INTEGER_DIGITS} digits; found {shown(digits)}."
         )
     return int(digits)
 
@@ -215,7 +164,7 @@ def _integer(digits: str) -> int | _Refusal:
 def _float(digits: str) -> float | _Refusal:
     value = float(digits)
     if math.isinf(value):
-        return _Refusal("not_a_number", f"{short(digits)} is larger than any number that JSON programs agree on.")
+        return _Refusal("not_a_number", f"{shown(digits)} is larger than any number that JSON programs agree on.")
     return value
 
 
@@ -223,53 +172,51 @@ def _constant(name: str) -> _Refusal:
     return _Refusal("not_a_number", f"JSON has no {name}; write a number.")
 
 
-def _plain(raw: Any, pointer: str, faults: list[Fault]) -> Any:
+def _plain(raw: Any, at: str, faults: Faults) -> Any:
     if isinstance(raw, _Pairs):
         members: dict[str, Any] = {}
         for key, value in raw:
-            where = child(pointer, key)
+            here = pointer(at, key)
             if key in members:
-                faults.append(
-                    Fault(where, "duplicate_key", f"The key {shown(key)} stands twice in one object. Keep one.")
-                )
-            if (fault := _key_fault(key, pointer)) is not None:
-                faults.append(fault)
-            members[key] = _plain(value, where, faults)
+                faults.add(here, "duplicate_key", f"The key {shown(key)} stands twice in one object. Keep one.")
+            if (fault := _key_fault(key, at)) is not None:
+                faults.add(fault.pointer, fault.code, fault.sentence)
+            members[key] = _plain(value, here, faults)
         return members
     if isinstance(raw, list):
-        return [_plain(each, child(pointer, index), faults) for index, each in enumerate(raw)]
+        return [_plain(each, pointer(at, index), faults) for index, each in enumerate(raw)]
     if isinstance(raw, _Refusal):
-        faults.append(Fault(pointer, raw.code, raw.sentence))
+        faults.add(at, raw.code, raw.sentence)
         return None
-    fault = _scalar_fault(raw, pointer) if isinstance(raw, str) else None
-    faults.extend([fault] if fault else [])
+    if isinstance(raw, str) and (fault := _scalar_fault(raw, at)) is not None:
+        faults.add(fault.pointer, fault.code, fault.sentence)
     return raw
 
 
-def _key_fault(key: object, pointer: str) -> Fault | None:
+def _key_fault(key: object, at: str) -> Fault | None:
     if not isinstance(key, str):
-        return Fault(pointer, "key_not_text", f"A key is a text; found {shown(key)}. Put it in quotes.")
+        return Fault(at, "key_not_text", f"A key is a text; found {shown(key)}. Put it in quotes.")
     if _SURROGATE.search(key) is not None:
-        return Fault(child(pointer, key), "lone_surrogate", "The key holds half a character (a lone surrogate).")
+        return Fault(pointer(at, key), "lone_surrogate", "The key holds half a character (a lone surrogate).")
     return None
 
 
-def _scalar_fault(value: object, pointer: str) -> Fault | None:
+def _scalar_fault(value: object, at: str) -> Fault | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
         if _SURROGATE.search(value) is None:
             return None
-        return Fault(pointer, "lone_surrogate", "The text holds half a character (a lone surrogate).")
+        return Fault(at, "lone_surrogate", "The text holds half a character (a lone surrogate).")
     if isinstance(value, int):
         if abs(value) <= MAX_SAFE_INTEGER:
             return None
         sentence = f"An integer lies within ±(2^53 - 1), where all JSON programs agree; found {shown(value)}."
-        return Fault(pointer, "integer_too_large", sentence)
+        return Fault(at, "integer_too_large", sentence)
     if isinstance(value, float):
-        return None if math.isfinite(value) else Fault(pointer, "not_a_number", f"JSON has no {value}; write a number.")
+        return None if math.isfinite(value) else Fault(at, "not_a_number", f"JSON has no {value}; write a number.")
     sentence = f"JSON has no {type(value).__name__}; write a text, a number, a list or an object."
-    return Fault(pointer, "not_json", sentence)
+    return Fault(at, "not_json", sentence)
 
 
 def _syntax_sentence(error: json.JSONDecodeError) -> str:
@@ -290,5 +237,5 @@ def _syntax_sentence(error: json.JSONDecodeError) -> str:
     return f"This is not JSON at line {error.lineno}, column {error.colno}: {message}.{advice}"
 
 
-def _refuse(pointer: str, code: str, sentence: str) -> NoReturn:
-    raise InvalidSchedule([Fault(pointer, code, sentence)])
+def _refuse(code: str, sentence: str) -> NoReturn:
+    raise InvalidSchedule([Fault("", code, sentence)])

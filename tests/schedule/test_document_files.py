@@ -136,9 +136,9 @@ def test_all_faults_of_a_yaml_document_are_told_at_once():
         load_yaml("a: 1\na: 2\nb: [.nan, 99999999999999999999]\n3: x\n")
     assert [fault.code for fault in caught.value.faults] == [
         "duplicate_key",
+        "not_a_number",
         "integer_too_long",
         "key_not_text",
-        "not_a_number",
     ]
 
 
