@@ -13,6 +13,8 @@ from horarium.calendar.zones import zone
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_SECOND: Final = int((datetime.min.replace(tzinfo=UTC) - EPOCH).total_seconds())
+_NEAR = 960
+_STEPS = tuple(timedelta(seconds=seconds + 1) for seconds in range(_NEAR))
 LAST_SECOND: Final = int((datetime.max.replace(tzinfo=UTC, microsecond=0) - EPOCH).total_seconds())
 
 
@@ -47,7 +49,11 @@ class Calendar:
     def __post_init__(self) -> None:
         assert self.rules or self.intervals, "a calendar has at least one rule"
         once = self.at_clock_change is AtClockChange.ONCE
-        wall = WallClock(zone(self.timezone), self.rules, once=once, last=self.last) if self.rules else None
+        wall = (
+            WallClock(zone(self.timezone), self.rules, once=once, first=self.first, last=self.last)
+            if self.rules
+            else None
+        )
         object.__setattr__(self, "wall", wall)
 
     def after(self, instant: datetime) -> datetime | None:
@@ -55,9 +61,23 @@ class Calendar:
 
         A fraction of a second counts: after 08:59:59.5 comes 09:00:00, and after 09:00:00.5 does not.
         """
-        second = _floor(instant) + 1
-        found = self._next(second)
-        return None if found is None else EPOCH + timedelta(seconds=found)
+        try:
+            since = instant - EPOCH
+        except TypeError:
+            raise _no_instant(instant) from None
+        second = since.days * 86_400 + since.seconds + 1
+        wall = self.wall
+        if wall is not None and not self.intervals:
+            # Most questions concern the day that was found last: here is the answer of `_next` without its calls.
+            start, end, midnight, times, _, _ = wall.day
+            if start <= second < end and (found := midnight + times.next(second - midnight)) < end:
+                if found - second < _NEAR and instant.tzinfo is UTC and not since.microseconds:
+                    return instant + _STEPS[found - second]
+                return EPOCH + timedelta(0, found)
+            later = wall.next(max(second, self.first))
+        else:
+            later = self._next(second)
+        return None if later is None else EPOCH + timedelta(0, later)
 
     def between(self, first: datetime, last: datetime) -> Iterator[datetime]:
         """Give the due instants from `first` to `last`, both included, one by one and strictly increasing."""
@@ -114,10 +134,12 @@ def _floor(instant: datetime) -> int:
     try:
         since = instant - EPOCH
     except TypeError:
-        raise ValueError(
-            f"{instant!r} is no instant; give an aware datetime, such as datetime(…, tzinfo=UTC)."
-        ) from None
+        raise _no_instant(instant) from None
     return since.days * 86_400 + since.seconds
+
+
+def _no_instant(value: object) -> ValueError:
+    return ValueError(f"{value!r} is no instant; give an aware datetime, such as datetime(…, tzinfo=UTC).")
 
 
 def _ceiling(instant: datetime) -> int:

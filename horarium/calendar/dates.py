@@ -62,6 +62,12 @@ class Dates:
         assert found is not None, "a year that can hold a date of the rule holds one"
         return found
 
+    def later_in_month(self, day: int) -> int:
+        """Give the selected days after a selected one in its month: bit `n` for the day `n` days later."""
+        today = date.fromordinal(day + EPOCH_ORDINAL)
+        selected = self._selected(today.year, today.month, day - today.day + 1 + EPOCH_ORDINAL)
+        return selected >> today.day & ~1
+
     def months(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Walk over the months with a selected day from `first` to `last`: the day before the month, and a mask of days."""
         day = self.next(first)

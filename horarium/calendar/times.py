@@ -16,7 +16,7 @@ class Times:
     `flags` holds one byte a minute, so that the next selected minute is found by a search in memory.
     """
 
-    __slots__ = ("_flags", "_next_second", "_seconds", "_start", "first", "total")
+    __slots__ = ("_flags", "_next_second", "_seconds", "_start", "first", "last", "total")
 
     def __init__(self, flags: bytes, seconds: int) -> None:
         self._flags = flags
@@ -26,6 +26,7 @@ class Times:
             second + lowest_bit(seconds >> second) if seconds >> second else NONE for second in range(60)
         )
         self.first = flags.find(1) * 60 + self._start
+        self.last = flags.rfind(1) * 60 + seconds.bit_length() - 1
         self.total = flags.count(1) * seconds.bit_count()
 
     def next(self, second: int) -> int:
@@ -61,11 +62,12 @@ class Times:
 class UnitedTimes:
     """The times of several rules whose seconds differ; a second selected by two of them counts once."""
 
-    __slots__ = ("_below_minute", "_masks", "_parts", "first")
+    __slots__ = ("_below_minute", "_masks", "_parts", "first", "last")
 
     def __init__(self, parts: tuple[Times, ...]) -> None:
         self._parts = parts
         self.first = min(part.first for part in parts)
+        self.last = max(part.last for part in parts)
         self._masks = [0] * _MINUTES
         for part in parts:
             self._masks = [mask | more for mask, more in zip(self._masks, part.minutes(), strict=True)]

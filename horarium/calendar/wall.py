@@ -9,28 +9,36 @@ the next date that a rule selects.
 from typing import Final, NamedTuple
 
 from horarium.calendar.dates import FIRST_DAY, LAST_DAY, Dates
-from horarium.calendar.rules import EVERY_YEAR, Rule
+from horarium.calendar.rules import FIRST_YEAR, Rule, lowest_bit
 from horarium.calendar.times import Times, UnitedTimes, unite
-from horarium.calendar.zones import ALWAYS, DAY, Span, Zone
+from horarium.calendar.zones import ALWAYS, DAY, MEAN_YEAR, Span, Zone, year_of
 
 # Cron's limit. A larger jump corrects the clock: what it skips never was, and what it repeats counts again.
 GREATEST_SHIFT: Final = 3 * 3600
-_YEAR: Final = 366 * DAY
-_CYCLE: Final = 146_097 * DAY  # 400 years
+_KINDS_SEEN: Final = 40
+_FAILURES = 8  # of a search, before it asks how far it makes sense to go on
 _MAX_PATTERNS = 64  # about 1.5 KB each
 
 
-class _Day(NamedTuple):
-    """A stretch of one local day: UTC seconds `start <= second < end`, midnight at the UTC second `midnight`."""
+class Day(NamedTuple):
+    """What was found last: a selected local day, with its midnight, in UTC seconds.
+
+    From `start` to before `end`, which is right after its last selected second or earlier, exactly the seconds
+    `midnight + time` are selected for the `times` of the day. Bit `n`
+    of `later` is set where the day `n` days later is the next selected one, or a later one of the month, with the
+    same times; this holds while that day ends at or before the UTC second `until`.
+    """
 
     start: int
     end: int
     midnight: int
     times: Times | UnitedTimes
+    later: int = 0
+    until: int = 0
 
 
 class WallClock:
-    """The UTC seconds at which the wall clock matches some rules; `rules` must not be empty.
+    """The UTC seconds from `first` to `last` at which the wall clock matches some rules, of which there is at least one.
 
     With `once` a selected local time happens once on each of its dates: inside a gap it moves to the first second after
     the gap, and when it is repeated only the first counts. Without, the clock is followed as it is.
@@ -40,42 +48,51 @@ class WallClock:
 
     __slots__ = (
         "_dates",
-        "_day",
         "_exhausted_from",
+        "_first",
         "_last",
         "_once",
         "_patterns",
-        "_periodic",
         "_rules",
         "_span",
+        "day",
         "zone",
     )
 
-    def __init__(self, zone: Zone, rules: tuple[Rule, ...], *, once: bool, last: int) -> None:
+    def __init__(self, zone: Zone, rules: tuple[Rule, ...], *, once: bool, first: int, last: int) -> None:
         self.zone = zone
         self._rules = rules
         self._dates = tuple(Dates(rule) for rule in rules)
         self._once = once
+        self._first = first
         self._last = last
-        self._periodic = all(rule.year == EVERY_YEAR for rule in rules)
         self._patterns: dict[int, Times | UnitedTimes] = {}
         self._span = zone.span(0)
-        self._day = _Day(0, 0, 0, unite(rules[:1]))
+        self.day = Day(0, 0, 0, unite(rules[:1]))
         self._exhausted_from = ALWAYS
 
     def next(self, second: int) -> int | None:
         """Give the first selected UTC second that is not before this one; None if there is none up to the last."""
-        start, end, midnight, times = self._day
-        if start <= second < end:
-            found = times.next(second - midnight)
-            if found >= 0 and midnight + found < end:
-                return midnight + found
+        start, end, midnight, times, later, until = self.day
+        if start <= second:
+            if second < end:
+                result = midnight + times.next(second - midnight)
+                if result < end:
+                    return result
+            if later:
+                ahead = lowest_bit(later)
+                midnight += ahead * DAY
+                result = midnight + times.first
+                if second <= result and midnight + DAY <= until:
+                    end = midnight + times.last + 1
+                    self.day = Day(midnight, end, midnight, times, later >> ahead & ~1, until)
+                    return result
         if second >= self._exhausted_from:
             return None
-        result = self._search(second)
-        if result is None:
+        searched = self._search(second)
+        if searched is None:
             self._exhausted_from = min(self._exhausted_from, second)
-        return result
+        return searched
 
     def count(self, first: int, last: int) -> int:
         """Count the selected UTC seconds from `first` to `last`, both included, by days and months."""
@@ -126,9 +143,8 @@ class WallClock:
     def _search(self, second: int) -> int | None:
         zone = self.zone
         span = self._span
-        # Without a rule on years, one cycle after the zone has settled has shown every date there is.
-        horizon = max(second, zone.settled_from + _YEAR) + _CYCLE + _YEAR if self._periodic else ALWAYS
-        horizon = min(horizon, self._last)
+        horizon = self._last
+        failures = 0
         while second <= horizon:
             if not span.start <= second < span.end:
                 span = zone.span(second)
@@ -141,17 +157,42 @@ class WallClock:
                 local, day, times = found
                 result = local - span.offset
                 if result < span.end:
+                    if result > self._last:
+                        return None
                     midnight = day * DAY - span.offset
                     # The first second of a span may stand for the gap before it, so it is never remembered.
-                    begin = max(midnight, self._resumes(span), span.start + 1)
-                    self._day = _Day(begin, min(midnight + DAY, span.end), midnight, times)
+                    begin = max(midnight, self._resumes(span), span.start + 1, self._first)
+                    until = min(span.end, self._last + 1)
+                    later = self._dates[0].later_in_month(day) if len(self._dates) == 1 else 0
+                    self.day = Day(begin, min(midnight + times.last + 1, until), midnight, times, later, until)
                     return result
+            failures += 1
+            if failures == _FAILURES:
+                horizon = self._horizon(second)
             second = span.end
             ahead = self._find_local(second + zone.least_offset)
             if ahead is None:
                 return None
             second = max(second, ahead[0] - zone.greatest_offset)
         return None
+
+    def _horizon(self, second: int) -> int:
+        """Give the last second worth searching, for rules whose dates all seem to fall into gaps.
+
+        Once the zone is settled, what a year holds follows from its kind, and any 40 years in a row hold all 14 kinds. Only
+        rules that pick years with holes between them have to be searched to their end.
+        """
+        year = max(year_of(second) - 1, FIRST_YEAR)
+        start = max(year, year_of(self.zone.settled_from) + 1)
+        for rule in self._rules:
+            years = rule.year >> year
+            if not years:
+                continue
+            wait = lowest_bit(years)
+            if (years >> wait) & (years >> wait) + 1:
+                return self._last
+            start = max(start, year + wait)
+        return min(self._last, (start + _KINDS_SEEN + 2 - 1970) * MEAN_YEAR)
 
     def _resumes(self, span: Span) -> int:
         """Give the second from which a span counts: behind the repeated times, where a time happens once."""

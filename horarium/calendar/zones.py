@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from horarium.calendar.tzif import ZoneFile, day_of_year, read_tzif
 
 DAY: Final = 86_400
+MEAN_YEAR: Final = 31_556_952
 EPOCH_ORDINAL: Final = 719_163  # `date(1970, 1, 1).toordinal()`
 ALWAYS: Final = 1 << 62  # later than every instant; its negative is earlier
 
@@ -87,7 +88,7 @@ class Zone:
             yield Change(span.start, span.before, span.offset)
 
     def _changes_around(self, second: int) -> Iterator[tuple[int, int]]:
-        year = _year_of(second)
+        year = year_of(second)
         for each in (year - 1, year, year + 1):
             start = _day_of_year_start(each)
             for at, offset in self._changes_of_kind(each, start):
@@ -140,9 +141,9 @@ def local_time(instant: datetime, name: str) -> datetime:
     return instant.astimezone(timezone(timedelta(seconds=offset)))
 
 
-def _year_of(second: int) -> int:
-    # The mean length of a year can be off by one near new year; the years on either side are looked at anyway.
-    return second // 31_556_952 + 1970
+def year_of(second: int) -> int:
+    """Give the year that holds this second, or near new year perhaps the one beside it."""
+    return second // MEAN_YEAR + 1970
 
 
 def _day_of_year_start(year: int) -> int:
