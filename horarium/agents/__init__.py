@@ -19,7 +19,7 @@ from horarium.agents.agent import Agent, handles
 from horarium.agents.context import RunContext
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import CronStartEvent, RunBrief, ScheduleReference, StartEvent, UserMessageEvent
-from horarium.agents.host import AgentHost
+from horarium.agents.host import AgentHost, Claim
 from horarium.agents.lease import LeaseKeeper
 from horarium.agents.memory import InMemoryHost
 from horarium.agents.report import AgentReport, Outcome
@@ -31,6 +31,7 @@ __all__ = [
     "AgentHost",
     "AgentReport",
     "AgentRunner",
+    "Claim",
     "CronStartEvent",
     "InMemoryHost",
     "LeaseKeeper",

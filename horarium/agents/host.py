@@ -1,11 +1,20 @@
 """The port between an agent runner and the installation that it serves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import RunBrief
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A run that was claimed: what it is about, and the secret that opens its input and outputs."""
+
+    brief: RunBrief
+    token: str = field(repr=False)
 
 
 class AgentHost(Protocol):
@@ -15,9 +24,9 @@ class AgentHost(Protocol):
     returned. A runner that dies says nothing; its lease runs out. Calls about presence may be repeated at any time,
     and the last one counts. Two runners may serve the same version; then the lease is the later one's.
 
-    **Runs.** A run is known by its id and a secret token. A token that does not fit is refused (`Refused`, code
-    `token_invalid`) without saying whether the run exists. Nothing is read or written for a run before it was begun
-    (code `not_begun`).
+    **Runs.** Beginning a run yields a secret token, and nothing of the run is read or written without it. It dies with
+    the run. A token that does not fit is refused (`NotFound`, code `run_not_found`) without saying whether the run
+    exists. The token is handed over here and not with the dispatch, so that no history or queue ever holds it.
 
     Every method raises `Unavailable` where the installation does not answer now; the call may then be repeated.
     """
@@ -35,11 +44,12 @@ class AgentHost(Protocol):
     async def release(self, agent_versions: Sequence[str]) -> None:
         """The runner leaves: the versions are stopped from now on. Versions that are not known are passed over."""
 
-    async def begin(self, run_id: str, token: str, *, at: datetime) -> RunBrief:
+    async def begin(self, run_id: str, *, at: datetime, again: bool = False) -> Claim:
         """Claim a run and learn what it is about. `at` is the runner's clock, aware.
 
         Succeeds once for each run, through all crashes: whoever comes later is refused with code `already_begun`, and
-        must not do the run's work.
+        must not do the run's work. Only an agent that is idempotent by the run's id may claim it `again`, and then the
+        earlier token is void. A run that was not admitted, or has ended, is refused with code `not_admitted`.
         """
 
     async def read_input(self, run_id: str, token: str) -> bytes:

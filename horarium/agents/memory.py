@@ -1,20 +1,21 @@
 """A host in memory: for the tests of people who write agents, and for our own."""
 
-import hmac
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import RunBrief
+from horarium.agents.host import Claim
 from horarium.errors import NotFound, Refused
 
 
 @dataclass(slots=True)
 class _Run:
     brief: RunBrief
-    token: str
     content: bytes
+    token: str | None = None
     begun_at: datetime | None = None
     outputs: dict[str, bytes] = field(default_factory=dict)
 
@@ -32,9 +33,9 @@ class InMemoryHost:
         self._leases: dict[str, datetime] = {}
         self._runs: dict[str, _Run] = {}
 
-    def offer(self, brief: RunBrief, *, token: str, content: bytes = b"") -> None:
+    def offer(self, brief: RunBrief, *, content: bytes = b"") -> None:
         """Make a run known that nobody has begun yet; `content` is what its input reference names."""
-        self._runs[brief.run_id] = _Run(brief=brief, token=token, content=content)
+        self._runs[brief.run_id] = _Run(brief=brief, content=content)
 
     def outputs(self, run_id: str) -> dict[str, bytes]:
         """What a run has written so far, by name."""
@@ -63,12 +64,15 @@ class InMemoryHost:
         for each in agent_versions:
             self._leases.pop(each, None)
 
-    async def begin(self, run_id: str, token: str, *, at: datetime) -> RunBrief:
-        run = self._admitted(run_id, token)
-        if run.begun_at is not None:
+    async def begin(self, run_id: str, *, at: datetime, again: bool = False) -> Claim:
+        run = self._runs.get(run_id)
+        if run is None:
+            raise NotFound("run_not_found", f"There is no run {run_id!r}.")
+        if run.begun_at is not None and not again:
             raise Refused("already_begun", f"The run {run_id!r} was begun at {run.begun_at.isoformat()}.")
-        run.begun_at = at
-        return run.brief
+        run.begun_at = run.begun_at or at
+        run.token = secrets.token_urlsafe(16)
+        return Claim(brief=run.brief, token=run.token)
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         return self._begun(run_id, token).content
@@ -78,14 +82,8 @@ class InMemoryHost:
         run.outputs[name] = data
         return f"{run.brief.output_target}/{run_id}/{name}"
 
-    def _admitted(self, run_id: str, token: str) -> _Run:
-        run = self._runs.get(run_id)
-        if run is None or not hmac.compare_digest(run.token.encode(), token.encode()):
-            raise Refused("token_invalid", f"The token does not open a run {run_id!r}.")
-        return run
-
     def _begun(self, run_id: str, token: str) -> _Run:
-        run = self._admitted(run_id, token)
-        if run.begun_at is None:
-            raise Refused("not_begun", f"The run {run_id!r} was not begun.", next_step="Call begin first.")
+        run = self._runs.get(run_id)
+        if run is None or run.token is None or not secrets.compare_digest(run.token.encode(), token.encode()):
+            raise NotFound("run_not_found", f"There is no run {run_id!r} that this token opens.")
         return run

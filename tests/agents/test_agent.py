@@ -42,8 +42,9 @@ def brief(run_id: str = "run-1") -> RunBrief:
 
 
 async def begun(host: InMemoryHost, content: bytes = b"") -> RunContext:
-    host.offer(brief(), token="secret", content=content)
-    return RunContext(await host.begin("run-1", "secret", at=NOMINAL), host, "secret")
+    host.offer(brief(), content=content)
+    claim = await host.begin("run-1", at=NOMINAL)
+    return RunContext(claim.brief, host, claim.token)
 
 
 class Triage(Agent):

@@ -80,32 +80,46 @@ def test_an_agent_is_ready_while_its_lease_lasts():
     asyncio.run(live())
 
 
-def test_a_run_is_begun_once_and_by_its_token_only():
+def test_a_run_is_begun_once_and_opened_by_the_token_of_its_claim_only():
     async def live() -> None:
         host = InMemoryHost()
-        host.offer(BRIEF, token="secret", content=b"letters")
-        for run_id, token in [("run-1", "guess"), ("run-1", "gu\u00ebss"), ("run-2", "secret")]:
-            with pytest.raises(Refused) as caught:
-                await host.begin(run_id, token, at=NOON)
-            assert caught.value.code == "token_invalid"
-        for early in (host.read_input("run-1", "secret"), host.write_output("run-1", "secret", "a", b"")):
-            with pytest.raises(Refused) as caught:
-                await early
-            assert caught.value.code == "not_begun"
-        assert await host.begin("run-1", "secret", at=NOON) == BRIEF
+        host.offer(BRIEF, content=b"letters")
+        with pytest.raises(NotFound) as caught:
+            await host.read_input("run-1", "secret")
+        assert caught.value.code == "run_not_found"
+        claim = await host.begin("run-1", at=NOON)
+        assert claim.brief == BRIEF
+        assert claim.token not in repr(claim)
         with pytest.raises(Refused) as caught:
-            await host.begin("run-1", "secret", at=NOON)
+            await host.begin("run-1", at=NOON)
         assert caught.value.code == "already_begun"
-        assert await host.read_input("run-1", "secret") == b"letters"
+        for run_id, token in [("run-1", "guess"), ("run-1", "gu\u00ebss"), ("run-2", claim.token)]:
+            with pytest.raises(NotFound) as caught:
+                await host.write_output(run_id, token, "a", b"")
+            assert caught.value.code == "run_not_found"
+        assert await host.read_input("run-1", claim.token) == b"letters"
+
+    asyncio.run(live())
+
+
+def test_an_idempotent_agent_claims_again_and_the_earlier_token_is_void():
+    async def live() -> None:
+        host = InMemoryHost()
+        host.offer(BRIEF, content=b"letters")
+        first = await host.begin("run-1", at=NOON)
+        second = await host.begin("run-1", at=NOON, again=True)
+        assert await host.read_input("run-1", second.token) == b"letters"
+        with pytest.raises(NotFound):
+            await host.read_input("run-1", first.token)
 
     asyncio.run(live())
 
 
 async def begun(**options: object) -> tuple[InMemoryHost, RunContext]:
     host = InMemoryHost()
-    host.offer(BRIEF, token="secret", content=b"letters")
-    await host.begin("run-1", "secret", at=NOON)
-    return host, RunContext(BRIEF, host, "secret", **options)
+    host.offer(BRIEF, content=b"letters")
+    claim = await host.begin("run-1", at=NOON)
+    return host, RunContext(BRIEF, host, claim.token, **options)
 
 
 def test_a_run_writes_text_and_bytes_and_the_same_name_again_replaces():
@@ -144,12 +158,15 @@ def test_an_output_has_a_largest_size():
 
 def test_the_token_is_shown_nowhere():
     async def live() -> None:
-        _, context = await begun()
-        assert "secret" not in repr(context)
+        host = InMemoryHost()
+        host.offer(BRIEF)
+        token = (await host.begin("run-1", at=NOON)).token
+        context = RunContext(BRIEF, host, token)
+        assert token not in repr(context)
         with capture_logs() as logs:
             context.logger.info("hello")
         assert logs[0]["run_id"] == "run-1"
-        assert "secret" not in repr(logs)
+        assert token not in repr(logs)
 
     asyncio.run(live())
 

@@ -1,0 +1,1 @@
+"""What workflows ask of the world. One port, one class; each is safe to repeat."""

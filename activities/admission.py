@@ -1,0 +1,56 @@
+"""Admission of a run at its nominal second."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+
+from activities.clock import WorkerClock
+from activities.failures import translated
+from activities.messages import AdmitRun
+from activities.temporal import nudge
+from horarium.catalog import Catalog
+from horarium.control import admission
+from horarium.control.admission import Admission, Content
+
+HEARTBEAT_EVERY = timedelta(milliseconds=500)
+"""Well below the two seconds after which a silent worker's wait is given to another."""
+
+
+class Admissions:
+    """Waits for nominal seconds, then decides. Safe to attempt twice: the catalog keeps the decision and its owner."""
+
+    def __init__(self, catalog: Catalog, content: Content, client: Client, clock: WorkerClock) -> None:
+        self._catalog = catalog
+        self._content = content
+        self._client = client
+        self._clock = clock
+
+    @activity.defn
+    async def admit_run(self, request: AdmitRun) -> Admission:
+        """Decide a run, never before its nominal time, on what is true then."""
+        info = activity.info()
+        self._clock.observe(info.started_time)
+        await self._wait_for(request)
+        owner = info.workflow_run_id
+        assert owner is not None, "an admission belongs to a workflow"
+        with translated():
+            decided = await self._catalog.write(
+                admission.decide, request.key, self._content, owner=owner, now=self._clock.now()
+            )
+        await nudge(self._client, decided.nudge)
+        return decided
+
+    async def _wait_for(self, request: AdmitRun) -> None:
+        shutdown = asyncio.ensure_future(activity.wait_for_worker_shutdown())
+        try:
+            while (left := request.key.nominal_time - self._clock.now()) > timedelta(0):
+                activity.heartbeat()
+                await asyncio.wait([shutdown], timeout=min(left, HEARTBEAT_EVERY).total_seconds())
+                if shutdown.done():
+                    # Another worker has time to take the wait over; holding on would make the run late.
+                    raise ApplicationError("This worker is shutting down.", type="worker_shutdown")
+        finally:
+            shutdown.cancel()

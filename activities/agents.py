@@ -1,0 +1,146 @@
+"""The `temporal` gateway's far end: an agent runner's activity, and its host on the catalog of the same machine."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.failures import translated
+from activities.messages import RUN_AGENT, AgentDone, RunAgent
+from horarium.agents.context import RunContext
+from horarium.agents.discovery import AgentDiscovery
+from horarium.agents.events import CronStartEvent, RunBrief, ScheduleReference
+from horarium.agents.host import AgentHost, Claim
+from horarium.agents.report import Outcome
+from horarium.agents.runner import AgentRunner
+from horarium.authority.content import ContentFolder
+from horarium.catalog import Catalog, presence
+from horarium.control import running
+from horarium.errors import NotFound, Unavailable
+from horarium.schedule.identity import Scope
+
+HEARTBEAT_EVERY = timedelta(seconds=2)
+"""The runner says by itself that it lives, whether or not the agent does."""
+CLAIM_WITHIN = timedelta(seconds=8)
+"""How long a claim is tried while the catalog does not answer; then the run is given up before it began."""
+
+
+class CatalogHost:
+    """An `AgentHost` on the catalog and the content folder, for runners that can reach both."""
+
+    def __init__(self, catalog: Catalog, content: ContentFolder, scope: Scope) -> None:
+        self._catalog = catalog
+        self._content = content
+        self._scope = scope
+
+    async def register(self, discovery: Sequence[AgentDiscovery], *, lease: timedelta) -> None:
+        """See `AgentHost.register`."""
+        now = datetime.now(UTC)
+        for each in discovery:
+            await self._catalog.write(
+                presence.register_agent,
+                self._scope,
+                each.agent_version,
+                each.model_dump(mode="json"),
+                lease_until=now + lease,
+                now=now,
+            )
+
+    async def renew(self, agent_versions: Sequence[str], *, lease: timedelta) -> None:
+        """See `AgentHost.renew`."""
+        now = datetime.now(UTC)
+        for each in agent_versions:
+            if not await self._catalog.write(presence.renew_lease, self._scope, each, lease_until=now + lease, now=now):
+                raise NotFound("agent_missing", f"Agent {each!r} is not registered.", next_step="Register it first.")
+
+    async def release(self, agent_versions: Sequence[str]) -> None:
+        """See `AgentHost.release`."""
+        for each in agent_versions:
+            await self._catalog.write(presence.release_agent, self._scope, each, now=datetime.now(UTC))
+
+    async def begin(self, run_id: str, *, at: datetime, again: bool = False) -> Claim:
+        """See `AgentHost.begin`."""
+        begun = await self._catalog.write(running.begin, run_id, again=again, now=at)
+        schedule, request = begun.key.activation.schedule, begun.version.configuration.run
+        brief = RunBrief(
+            run_id=run_id,
+            schedule=ScheduleReference(
+                org_id=schedule.org_id,
+                environment_id=schedule.environment_id,
+                schedule_id=schedule.schedule_id,
+                revision=begun.version.revision,
+                digest=begun.version.digest,
+            ),
+            trigger=begun.key.trigger,
+            nominal_time=begun.key.nominal_time,
+            actual_time=begun.begun_at,
+            previous_success=begun.previous_success,
+            agent_version=request.agent_version,
+            input=request.input,
+            output_target=request.output_target,
+        )
+        return Claim(brief=brief, token=begun.token)
+
+    async def read_input(self, run_id: str, token: str) -> bytes:
+        """See `AgentHost.read_input`."""
+        return await self._catalog.read(running.read_input, self._content, run_id, token)
+
+    async def write_output(self, run_id: str, token: str, name: str, data: bytes) -> str:
+        """See `AgentHost.write_output`."""
+        return await self._catalog.read(running.write_output, self._content, run_id, token, name=name, data=data)
+
+
+class AgentActivities:
+    """Does runs that were admitted, each claimed in the catalog before the agent sees it."""
+
+    def __init__(
+        self, runner: AgentRunner, host: AgentHost, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._runner = runner
+        self._host = host
+        self._now = now
+
+    @activity.defn(name=RUN_AGENT)
+    async def run_agent(self, request: RunAgent) -> AgentDone:
+        """Claim the run, then let its agent do it. An attempt that cannot claim the run does nothing.
+
+        Failures before the claim have the types of `horarium.errors`; `claim_failed` means that the catalog did not answer
+        in time. An agent that fails has not failed this activity: its report says so.
+        """
+        heartbeats = asyncio.create_task(_heartbeats())
+        try:
+            claim = await self._claim(request)
+            context = RunContext(claim.brief, self._host, claim.token, heartbeat=activity.heartbeat)
+            report = await self._runner.run(request.agent_version, CronStartEvent(run=claim.brief), context)
+        finally:
+            heartbeats.cancel()
+            with suppress(asyncio.CancelledError):
+                await heartbeats
+        return AgentDone(
+            succeeded=report.outcome is Outcome.SUCCEEDED,
+            summary=report.summary,
+            outputs=report.outputs,
+            cost=report.cost,
+        )
+
+    async def _claim(self, request: RunAgent) -> Claim:
+        deadline = asyncio.get_running_loop().time() + CLAIM_WITHIN.total_seconds()
+        while True:
+            try:
+                with translated():
+                    return await self._host.begin(request.run_id, at=self._now(), again=request.idempotent)
+            except ApplicationError as error:
+                if not isinstance(error.__cause__, Unavailable):
+                    raise
+                if asyncio.get_running_loop().time() > deadline:
+                    raise ApplicationError(str(error), type="claim_failed", non_retryable=True) from error
+                await asyncio.sleep(0.2)
+
+
+async def _heartbeats() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())

@@ -1,0 +1,25 @@
+"""Writing down how a run ended."""
+
+from temporalio import activity
+from temporalio.client import Client
+
+from activities.failures import translated
+from activities.messages import SettleRun
+from activities.temporal import nudge
+from horarium.catalog import Catalog
+from horarium.control import running
+
+
+class Settlements:
+    """Settles runs in the catalog, then tells the schedule that waits for the slot."""
+
+    def __init__(self, catalog: Catalog, client: Client) -> None:
+        self._catalog = catalog
+        self._client = client
+
+    @activity.defn
+    async def settle_run(self, request: SettleRun) -> None:
+        """Close the run's entry, once. Repeating it changes nothing and nudges again."""
+        with translated():
+            waiting = await self._catalog.write(running.settle, request.key, request.outcome, now=request.ended_at)
+        await nudge(self._client, waiting)

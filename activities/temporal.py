@@ -1,0 +1,58 @@
+"""The activities' own hand on Temporal: starting runs, and telling a schedule that a slot is free."""
+
+from collections import OrderedDict
+from contextlib import suppress
+
+import structlog
+from temporalio.client import Client
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.messages import RUN_CLOSED, RUN_WORKFLOW, SCHEDULES_QUEUE, RunScheduled
+from activities.search_attributes import of_run
+from horarium.schedule.identity import ActivationKey, RunKey, instant_text
+
+REMEMBERED_STARTS = 10_000
+"""How many started runs a process remembers, so that it does not ask the server about each again at every step."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class RunStarter:
+    """Starts the workflows of runs. A run that was started before counts as started now: its id admits only one."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._started: OrderedDict[str, None] = OrderedDict()
+
+    async def start(self, key: RunKey) -> None:
+        """Start one run; errors of the connection are the caller's to retry."""
+        if key.workflow_id in self._started:
+            return
+        with suppress(WorkflowAlreadyStartedError):
+            await self._client.start_workflow(
+                RUN_WORKFLOW,
+                RunScheduled(key=key),
+                id=key.workflow_id,
+                task_queue=SCHEDULES_QUEUE,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                search_attributes=of_run(key),
+                static_summary=f"{key.activation.schedule.schedule_id} at {instant_text(key.nominal_time)}",
+                priority=Priority(fairness_key=key.activation.schedule.org_id),
+            )
+        self._started[key.workflow_id] = None
+        while len(self._started) > REMEMBERED_STARTS:
+            self._started.popitem(last=False)
+
+
+async def nudge(client: Client, key: ActivationKey | None) -> None:
+    """Tell a waiting schedule that a slot was freed. A nudge that is lost costs time and nothing else."""
+    if key is None:
+        return
+    try:
+        await client.get_workflow_handle(key.workflow_id).signal(RUN_CLOSED)
+    except RPCError as error:
+        level = "info" if error.status is RPCStatusCode.NOT_FOUND else "warning"
+        getattr(_logger, level)("nudge_not_delivered", workflow_id=key.workflow_id, error=str(error))

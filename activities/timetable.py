@@ -1,0 +1,76 @@
+"""The two activities of a schedule's step: read what is known, and carry out what was planned."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio import activity
+
+from activities.failures import translated
+from activities.messages import CommitPlan, GatherFacts, StepFacts
+from activities.temporal import RunStarter
+from horarium.catalog import Catalog
+from horarium.control import stepping
+from horarium.schedule.identity import ActivationKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How a worker paces schedules.
+
+    `lead` is how early a run is staged at the least, and `spread` how much earlier at the most: each schedule by its own
+    share, so that those due in the same second are not staged in the same second. `look_after` is when a blocked
+    schedule first looks by itself. `steps_per_run` forces continue-as-new, for tests of it.
+    """
+
+    lead: timedelta = timedelta(seconds=4)
+    spread: timedelta = timedelta(seconds=2)
+    look_after: timedelta = timedelta(seconds=60)
+    steps_per_run: int | None = None
+
+    def lead_of(self, key: ActivationKey) -> timedelta:
+        """The lead of one schedule, the same in every process."""
+        share = int.from_bytes(hashlib.sha256(key.schedule.path.encode()).digest()[:4]) / 2**32
+        return self.lead + self.spread * share
+
+
+class Timetable:
+    """Steps of schedules against the catalog. Both activities are local to the workflow's worker."""
+
+    def __init__(self, catalog: Catalog, runs: RunStarter, pace: Pace) -> None:
+        self._catalog = catalog
+        self._runs = runs
+        self._pace = pace
+
+    @activity.defn
+    async def gather_facts(self, request: GatherFacts) -> StepFacts:
+        """Read the activation, its open entries, and what is due until `request.now` and shortly after."""
+        with translated():
+            gathered = await self._catalog.read(
+                stepping.gather, request.key, now=request.now, lead=self._pace.lead_of(request.key)
+            )
+        return StepFacts(
+            facts=gathered.facts,
+            waiting=gathered.waiting,
+            look_after=self._pace.look_after,
+            steps_per_run=self._pace.steps_per_run,
+        )
+
+    @activity.defn
+    async def commit_plan(self, request: CommitPlan) -> stepping.Status:
+        """Write the plan down in one transaction, then start every staged run of the activation.
+
+        The order matters: a run that is started is in the ledger. A crash in between leaves staged entries, which the next
+        step, or the next attempt of this one, starts.
+        """
+        with translated():
+            committed = await self._catalog.write(
+                stepping.commit,
+                request.key,
+                request.plan,
+                now=request.now,
+                attended_until=request.attended_until,
+            )
+        for run in committed.staged:
+            await self._runs.start(run)
+        return committed.status

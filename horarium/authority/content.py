@@ -1,0 +1,73 @@
+"""Where inputs come from and where outputs go, while the authority's own tables do not exist yet: one folder.
+
+`inputs/<reference>` holds what a run reads (`.json` may be left out of the reference), `outputs/<target>/` takes what it
+writes. References are names of ours, never paths of a caller's: nothing outside the folder can be reached.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from horarium.errors import NotFound, Refused
+
+MAX_INPUT_BYTES = 4 * 1024 * 1024
+MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+_PART = re.compile(r"[A-Za-z0-9_@:-][A-Za-z0-9_.@:-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFolder:
+    """Inputs and outputs below one folder. All methods may block on the disk."""
+
+    root: Path
+
+    def has_input(self, reference: str) -> bool:
+        """Whether the input exists and is a file that can be read."""
+        path = self._input(reference)
+        return path is not None and os.access(path, os.R_OK)
+
+    def read_input(self, reference: str) -> bytes:
+        """The input's bytes; `NotFound` where there is none, `Refused` where it is larger than 4 MiB."""
+        path = self._input(reference)
+        if path is None:
+            raise NotFound("input_unreadable", f"There is no input {reference!r}.")
+        if path.stat().st_size > MAX_INPUT_BYTES:
+            raise Refused("input_too_large", f"The input {reference!r} is larger than {MAX_INPUT_BYTES} bytes.")
+        return path.read_bytes()
+
+    def has_output_target(self, target: str) -> bool:
+        """Whether the output target exists."""
+        path = self._below("outputs", target)
+        return path is not None and path.is_dir()
+
+    def write_output(self, target: str, folder: str, name: str, data: bytes) -> str:
+        """Store an output whole or not at all, and return its reference, `target/folder/name`. The same name is replaced."""
+        base = self._below("outputs", target)
+        if base is None or not base.is_dir():
+            raise NotFound("output_missing", f"There is no output target {target!r}.")
+        if not (_PART.fullmatch(name) and _PART.fullmatch(folder)):
+            raise Refused("output_name", f"{name[:80]!r} is no name of an output: letters, digits, _ . @ : -.")
+        if len(data) > MAX_OUTPUT_BYTES:
+            raise Refused("output_too_large", f"The output {name!r} is larger than {MAX_OUTPUT_BYTES} bytes.")
+        (base / folder).mkdir(exist_ok=True)
+        unfinished = base / folder / f".{name}.{os.getpid()}"
+        unfinished.write_bytes(data)
+        unfinished.replace(base / folder / name)
+        return f"{target}/{folder}/{name}"
+
+    def _input(self, reference: str) -> Path | None:
+        path = self._below("inputs", reference)
+        if path is None:
+            return None
+        for candidate in (path, path.with_name(path.name + ".json")):
+            if candidate.is_file():
+                return candidate
+        return None
+
+    def _below(self, area: str, reference: str) -> Path | None:
+        parts = reference.split("/")
+        if not all(_PART.fullmatch(part) for part in parts):
+            return None
+        path = self.root.joinpath(area, *parts)
+        return path if path.resolve().is_relative_to((self.root / area).resolve()) else None

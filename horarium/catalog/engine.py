@@ -1,0 +1,133 @@
+"""The door to the catalog: who may write when, and how a coroutine asks without stalling its loop.
+
+SQLite takes one writer at a time. Several processes share the file, so each process has one writer thread and every
+writing transaction begins with BEGIN IMMEDIATE: a transaction that starts by reading and then wants to write fails with
+"database is locked" under load, and no timeout helps it.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from horarium.errors import Misconfigured, Unavailable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BUSY_TIMEOUT_SECONDS = 5
+"""How long a transaction waits for another process's; a step gives its local activity as long."""
+READERS = 4
+
+
+class Catalog:
+    """One process's access to the catalog.
+
+    Functions that take a `Connection` first run through `read` and `write` here; each such call is one transaction.
+    A catalog that does not answer raises `Unavailable`, and nothing of the call took effect.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="catalog-writer")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="catalog-reader")
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open the catalog at an SQLAlchemy URL; `Misconfigured` if its folder does not exist or cannot be written."""
+        parsed = make_url(url)
+        if parsed.get_backend_name() != "sqlite":
+            return cls(create_engine(parsed, pool_pre_ping=True))
+        path = Path(parsed.database or "")
+        if not path.parent.is_dir():
+            raise Misconfigured(
+                f"The catalog's folder {str(path.parent)!r} does not exist. Create it, or name another."
+            )
+        engine = create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return cls(engine)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for migrations and for tests."""
+        return self._engine
+
+    def close(self) -> None:
+        """Wait for what is running, then close every connection."""
+        self._writer.shutdown()
+        self._readers.shutdown()
+        self._engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent view of the catalog."""
+        with _honest_errors(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One writing transaction: all of it, or nothing where the block raises."""
+        with _honest_errors(), self._engine.connect() as plain:
+            connection = plain.execution_options(horarium_writes=True)
+            with connection.begin():
+                yield connection
+
+    async def read(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a reading function in a thread."""
+
+        def call() -> R:
+            with self.reading() as connection:
+                return function(connection, *args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+
+    async def write(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a writing function in the one writer thread, as one transaction."""
+
+        def call() -> R:
+            with self.writing() as connection:
+                return function(connection, *args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._writer, call)
+
+
+@contextmanager
+def _honest_errors() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        if "no such table" in str(error.orig):
+            raise Misconfigured("The catalog has no tables yet. Run `horarium db upgrade`.") from error
+        raise Unavailable(
+            "catalog_unavailable", f"The catalog does not answer: {error.orig}.", next_step="Try the same again."
+        ) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable(
+                "catalog_unavailable", "The connection to the catalog broke.", next_step="Try the same again."
+            ) from error
+        raise
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: ConnectionPoolEntry) -> None:
+    # The driver's own transaction handling begins late and deferred; `_begin_sqlite` does it instead.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    # A ledger that forgets its last lines after a power cut could not prove anything.
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("horarium_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,347 @@
+"""Queries on the ledger and on runs. Whoever writes here holds the schedule's lock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, update
+
+from horarium.catalog.schedules import Schedule
+from horarium.catalog.tables import entries, runs
+from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+from horarium.schedule.ledger import BY_CALENDAR, HOLDING, Disposition, Fate, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One ledger entry: a due instant or a span of them, a manual run included."""
+
+    row: int
+    generation: int
+    trigger: str
+    first_at: datetime
+    last_at: datetime
+    count: int
+    disposition: Disposition
+    reason: Reason | None
+    held_since: datetime | None
+    closed_at: datetime | None
+
+    def run_key(self, schedule: ScheduleKey) -> RunKey:
+        """The run of this entry."""
+        activation = ActivationKey(schedule=schedule, generation=self.generation)
+        return RunKey(activation=activation, nominal_time=self.first_at, trigger=self.trigger)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is known of a run beside its entry. `owner` is the workflow execution that was given the decision."""
+
+    run_id: str
+    entry: int
+    workflow_id: str
+    buffered: bool
+    window_from: datetime
+    owner: str | None
+    decision: str | None
+    decided_at: datetime | None
+    evidence: dict[str, Any] | None
+    agent_version: str | None
+    begun_at: datetime | None
+    token_hash: str | None
+    ended_at: datetime | None
+    summary: str | None
+    outputs: list[str] | None
+    cost: int | None
+
+
+_HOLDING = sorted(HOLDING)
+
+
+def open_entries(connection: Connection, schedule: Schedule) -> Sequence[Entry]:
+    """All entries of a schedule without an answer yet, of every generation and trigger, earliest first."""
+    query = (
+        select(entries)
+        .where(entries.c.schedule == schedule.row, entries.c.closed_at.is_(None))
+        .order_by(entries.c.first_at, entries.c.id)
+    )
+    return [_entry(row) for row in connection.execute(query).mappings()]
+
+
+def count_holding(connection: Connection, schedule: Schedule) -> int:
+    """How many slots of the schedule are taken."""
+    query = (
+        select(func.count())
+        .select_from(entries)
+        .where(entries.c.schedule == schedule.row, entries.c.closed_at.is_(None), entries.c.disposition.in_(_HOLDING))
+    )
+    return connection.execute(query).scalar_one()
+
+
+def holds_closed_since(
+    connection: Connection, schedule: Schedule, since: datetime
+) -> Sequence[tuple[datetime, datetime]]:
+    """The claims on slots that ended after `since`, each from its staging to its end."""
+    query = select(entries.c.held_since, entries.c.closed_at).where(
+        entries.c.schedule == schedule.row, entries.c.closed_at > since, entries.c.held_since.is_not(None)
+    )
+    return [(row.held_since, row.closed_at) for row in connection.execute(query)]
+
+
+def find_entry(connection: Connection, schedule: Schedule, key: RunKey) -> Entry | None:
+    """The entry of a run, or None where it was withdrawn or never was."""
+    query = select(entries).where(
+        entries.c.schedule == schedule.row,
+        entries.c.first_at == key.nominal_time,
+        entries.c.trigger == key.trigger,
+        entries.c.generation == key.activation.generation,
+    )
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _entry(row)
+
+
+def find_run(connection: Connection, run_id: str) -> Run | None:
+    """A run by its id, or None."""
+    row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
+    return None if row is None else _run(row)
+
+
+def entry_of(connection: Connection, run: Run) -> Entry | None:
+    """The ledger entry of a run."""
+    row = connection.execute(select(entries).where(entries.c.id == run.entry)).mappings().one_or_none()
+    return None if row is None else _entry(row)
+
+
+def stage(
+    connection: Connection, schedule: Schedule, key: RunKey, *, now: datetime, waiting_entry: int | None = None
+) -> None:
+    """Give a slot to a run: a new entry, or one that was waiting until now."""
+    if waiting_entry is None:
+        result = connection.execute(
+            insert(entries).values(
+                schedule=schedule.row,
+                generation=key.activation.generation,
+                trigger=key.trigger,
+                first_at=key.nominal_time,
+                last_at=key.nominal_time,
+                count=1,
+                disposition=Disposition.STAGED,
+                held_since=now,
+            )
+        )
+        assert result.inserted_primary_key is not None
+        entry = result.inserted_primary_key[0]
+    else:
+        entry = waiting_entry
+        connection.execute(
+            update(entries).where(entries.c.id == entry).values(disposition=Disposition.STAGED, held_since=now)
+        )
+    connection.execute(
+        insert(runs).values(
+            run_id=key.run_id,
+            entry=entry,
+            workflow_id=key.workflow_id,
+            buffered=waiting_entry is not None,
+            # A buffered instant does not age while it waits; its window begins when its slot became free.
+            window_from=now if waiting_entry is not None else key.nominal_time,
+        )
+    )
+
+
+def buffer(connection: Connection, schedule: Schedule, *, generation: int, instants: Sequence[datetime]) -> None:
+    """Let instants wait for a slot."""
+    if instants:
+        connection.execute(
+            insert(entries),
+            [
+                {
+                    "schedule": schedule.row,
+                    "generation": generation,
+                    "trigger": BY_CALENDAR,
+                    "first_at": instant,
+                    "last_at": instant,
+                    "count": 1,
+                    "disposition": Disposition.BUFFERED,
+                }
+                for instant in instants
+            ],
+        )
+
+
+def write_fate(connection: Connection, schedule: Schedule, *, generation: int, fate: Fate, now: datetime) -> None:
+    """Enter instants that ended without a run; they join the entry before them where both share one fate."""
+    latest = (
+        select(entries)
+        .where(entries.c.schedule == schedule.row, entries.c.generation == generation, entries.c.trigger == BY_CALENDAR)
+        .order_by(entries.c.last_at.desc())
+        .limit(1)
+    )
+    previous = connection.execute(latest).mappings().one_or_none()
+    same = previous is not None and (previous["disposition"], previous["reason"]) == (fate.disposition, fate.reason)
+    if previous is not None and same and previous["last_at"] < fate.span.first and previous["held_since"] is None:
+        connection.execute(
+            update(entries)
+            .where(entries.c.id == previous["id"])
+            .values(last_at=fate.span.last, count=previous["count"] + fate.span.count, closed_at=now)
+        )
+        return
+    connection.execute(
+        insert(entries).values(
+            schedule=schedule.row,
+            generation=generation,
+            trigger=BY_CALENDAR,
+            first_at=fate.span.first,
+            last_at=fate.span.last,
+            count=fate.span.count,
+            disposition=fate.disposition,
+            reason=fate.reason,
+            closed_at=now,
+        )
+    )
+
+
+def set_disposition(connection: Connection, entry: Entry, disposition: Disposition) -> None:
+    """Move an open entry on."""
+    assert disposition.is_open
+    connection.execute(update(entries).where(entries.c.id == entry.row).values(disposition=disposition))
+
+
+def close(
+    connection: Connection, entry: Entry, disposition: Disposition, reason: Reason | None, *, now: datetime
+) -> None:
+    """Give an open entry its one answer."""
+    assert entry.closed_at is None, entry
+    assert not disposition.is_open, disposition
+    connection.execute(
+        update(entries).where(entries.c.id == entry.row).values(disposition=disposition, reason=reason, closed_at=now)
+    )
+
+
+def withdraw(connection: Connection, entry: Entry) -> None:
+    """Take back an entry that was staged ahead and not decided; its instant is no longer due."""
+    assert entry.disposition is Disposition.STAGED, entry
+    connection.execute(delete(runs).where(runs.c.entry == entry.row))
+    connection.execute(delete(entries).where(entries.c.id == entry.row))
+
+
+def change_run(connection: Connection, run_id: str, **values: Any) -> None:
+    """Set columns of one run."""
+    connection.execute(update(runs).where(runs.c.run_id == run_id).values(**values))
+
+
+def latest_decided(connection: Connection, schedule: Schedule, generation: int) -> datetime | None:
+    """The latest nominal time of an activation that has been decided; staged and waiting instants have not."""
+    query = select(func.max(entries.c.last_at)).where(
+        entries.c.schedule == schedule.row,
+        entries.c.generation == generation,
+        entries.c.trigger == BY_CALENDAR,
+        entries.c.disposition.not_in([Disposition.STAGED, Disposition.BUFFERED]),
+    )
+    latest: datetime | None = connection.execute(query).scalar_one()
+    return latest
+
+
+def previous_success(connection: Connection, schedule: Schedule, before: datetime) -> datetime | None:
+    """The nominal time of the last run that succeeded before an instant."""
+    query = select(func.max(entries.c.first_at)).where(
+        entries.c.schedule == schedule.row,
+        entries.c.first_at < before,
+        entries.c.disposition == Disposition.SUCCEEDED,
+    )
+    latest: datetime | None = connection.execute(query).scalar_one()
+    return latest
+
+
+def list_entries(
+    connection: Connection,
+    schedule: Schedule,
+    *,
+    generation: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    dispositions: Sequence[Disposition] = (),
+    newest_first: bool = False,
+    limit: int | None = None,
+) -> Sequence[tuple[Entry, Run | None]]:
+    """A schedule's ledger, by nominal time, each entry with its run where it has one."""
+    order = entries.c.first_at.desc() if newest_first else entries.c.first_at
+    query = (
+        select(entries, *(column.label(f"run_{column.name}") for column in runs.c))
+        .select_from(entries.outerjoin(runs, runs.c.entry == entries.c.id))
+        .where(entries.c.schedule == schedule.row)
+        .order_by(order, entries.c.id)
+    )
+    if generation is not None:
+        query = query.where(entries.c.generation == generation)
+    if since is not None:
+        query = query.where(entries.c.last_at >= since)
+    if until is not None:
+        query = query.where(entries.c.first_at <= until)
+    if dispositions:
+        query = query.where(entries.c.disposition.in_(list(dispositions)))
+    if limit is not None:
+        query = query.limit(limit)
+    rows = connection.execute(query).mappings()
+    return [(_entry(row), _run(row, prefix="run_") if row["run_run_id"] else None) for row in rows]
+
+
+def unsettled_runs(connection: Connection, *, staged_before: datetime, limit: int) -> Sequence[tuple[int, Entry, Run]]:
+    """Runs without an answer whose slot was taken before an instant, of all schedules: `(schedule row, entry, run)`."""
+    query = (
+        select(entries, *(column.label(f"run_{column.name}") for column in runs.c))
+        .select_from(entries.join(runs, runs.c.entry == entries.c.id))
+        .where(
+            and_(
+                entries.c.closed_at.is_(None),
+                entries.c.disposition.in_(_HOLDING),
+                entries.c.first_at < staged_before,
+                entries.c.held_since < staged_before,
+            )
+        )
+        .order_by(entries.c.first_at)
+        .limit(limit)
+    )
+    rows = connection.execute(query).mappings()
+    return [(row["schedule"], _entry(row), _run(row, prefix="run_")) for row in rows]
+
+
+def _entry(row: RowMapping) -> Entry:
+    return Entry(
+        row=row["id"],
+        generation=row["generation"],
+        trigger=row["trigger"],
+        first_at=row["first_at"],
+        last_at=row["last_at"],
+        count=row["count"],
+        disposition=Disposition(row["disposition"]),
+        reason=None if row["reason"] is None else Reason(row["reason"]),
+        held_since=row["held_since"],
+        closed_at=row["closed_at"],
+    )
+
+
+def _run(row: RowMapping, *, prefix: str = "") -> Run:
+    return Run(
+        **{
+            name: row[prefix + name]
+            for name in (
+                "run_id",
+                "entry",
+                "workflow_id",
+                "buffered",
+                "window_from",
+                "owner",
+                "decision",
+                "decided_at",
+                "evidence",
+                "agent_version",
+                "begun_at",
+                "token_hash",
+                "ended_at",
+                "summary",
+                "outputs",
+                "cost",
+            )
+        }
+    )

@@ -1,0 +1,39 @@
+"""Bring a catalog's tables to this release's form."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from horarium.catalog.engine import Catalog
+from horarium.errors import Misconfigured
+
+_SCRIPTS = Path(__file__).parent / "migrations"
+
+
+def upgrade(catalog: Catalog) -> None:
+    """Apply what is missing, as one transaction; nothing is done where nothing is missing. Safe to call from many processes."""
+    with catalog.writing() as connection:
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def require_current(catalog: Catalog) -> None:
+    """Raise `Misconfigured` unless the catalog has exactly this release's form."""
+    expected = ScriptDirectory.from_config(_config()).get_current_head()
+    with catalog.reading() as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+    if found != expected:
+        raise Misconfigured(
+            f"The catalog is at revision {found or 'none'}, and this release works with {expected}. "
+            "Run `horarium db upgrade`, or use the release that wrote it."
+        )
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS))
+    return config

@@ -1,0 +1,144 @@
+"""Queries on who is there: workers with their heartbeats, agents with their leases, and what the controller observed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from horarium.catalog.schedules import Schedule
+from horarium.catalog.tables import agents, runtime, workers
+from horarium.schedule.identity import Scope
+
+HEARTBEAT_LIFETIME = timedelta(seconds=15)
+"""How old a worker's heartbeat may be (DESIGN.md, section 7)."""
+ROLES = ("schedules", "runs")
+"""The two runtime workers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredAgent:
+    """An agent version as its runner reported it, and how long the runner vouches for it."""
+
+    agent_version: str
+    discovery: dict[str, Any]
+    lifecycle: str
+    lease_until: datetime
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What the controller saw of a schedule, and when it looked."""
+
+    generation: int
+    state: str
+    reason: str | None
+    observed_at: datetime
+
+
+def beat(connection: Connection, *, instance: str, role: str, tzdata: str, now: datetime) -> None:
+    """A worker says that it is polling. Workers that fell silent a day ago are forgotten on the way."""
+    values = {"role": role, "seen_at": now, "tzdata": tzdata}
+    changed = connection.execute(update(workers).where(workers.c.instance == instance).values(**values))
+    if changed.rowcount == 0:
+        connection.execute(delete(workers).where(workers.c.seen_at < now - timedelta(days=1)))
+        connection.execute(insert(workers).values(instance=instance, **values))
+
+
+def leave(connection: Connection, *, instance: str) -> None:
+    """A worker stops polling."""
+    connection.execute(delete(workers).where(workers.c.instance == instance))
+
+
+def roles_present(connection: Connection, *, now: datetime) -> frozenset[str]:
+    """The runtime workers with a fresh heartbeat."""
+    query = select(workers.c.role).where(workers.c.seen_at > now - HEARTBEAT_LIFETIME).distinct()
+    return frozenset(connection.execute(query).scalars())
+
+
+def execution_ready(connection: Connection, *, now: datetime) -> bool:
+    """Whether both runtime workers are there. It is no proof that a run has ever been completed."""
+    return roles_present(connection, now=now) >= set(ROLES)
+
+
+def register_agent(
+    connection: Connection,
+    scope: Scope,
+    agent_version: str,
+    discovery: dict[str, Any],
+    *,
+    lease_until: datetime,
+    now: datetime,
+) -> None:
+    """Store what a runner reports of one agent version, ready and with a lease."""
+    key = _agent(scope, agent_version)
+    values = {"discovery": discovery, "lifecycle": "ready", "lease_until": lease_until, "seen_at": now}
+    if connection.execute(update(agents).where(*key).values(**values)).rowcount == 0:
+        connection.execute(
+            insert(agents).values(
+                org_id=scope.org_id, environment_id=scope.environment_id, agent_version=agent_version, **values
+            )
+        )
+
+
+def renew_lease(
+    connection: Connection, scope: Scope, agent_version: str, *, lease_until: datetime, now: datetime
+) -> bool:
+    """Extend a lease; False where no such agent version is registered."""
+    changed = connection.execute(
+        update(agents)
+        .where(*_agent(scope, agent_version))
+        .values(lease_until=lease_until, seen_at=now, lifecycle="ready")
+    )
+    return changed.rowcount > 0
+
+
+def release_agent(connection: Connection, scope: Scope, agent_version: str, *, now: datetime) -> None:
+    """The runner leaves in good order."""
+    connection.execute(
+        update(agents).where(*_agent(scope, agent_version)).values(lifecycle="stopped", lease_until=now, seen_at=now)
+    )
+
+
+def find_agent(connection: Connection, scope: Scope, agent_version: str) -> RegisteredAgent | None:
+    """An agent version, or None where no runner ever reported it."""
+    row = connection.execute(select(agents).where(*_agent(scope, agent_version))).one_or_none()
+    if row is None:
+        return None
+    return RegisteredAgent(
+        agent_version=row.agent_version,
+        discovery=row.discovery,
+        lifecycle=row.lifecycle,
+        lease_until=row.lease_until,
+        seen_at=row.seen_at,
+    )
+
+
+def observe(
+    connection: Connection, schedule_row: int, *, generation: int, state: str, reason: str | None, now: datetime
+) -> None:
+    """Write down what the controller saw."""
+    values = {"generation": generation, "state": state, "reason": reason, "observed_at": now}
+    if connection.execute(update(runtime).where(runtime.c.schedule == schedule_row).values(**values)).rowcount == 0:
+        connection.execute(insert(runtime).values(schedule=schedule_row, **values))
+
+
+def observations(connection: Connection, schedules: Sequence[Schedule]) -> dict[int, Observation]:
+    """The last observation of each schedule that has one, by row."""
+    query = select(runtime).where(runtime.c.schedule.in_([schedule.row for schedule in schedules]))
+    return {
+        row.schedule: Observation(
+            generation=row.generation, state=row.state, reason=row.reason, observed_at=row.observed_at
+        )
+        for row in connection.execute(query)
+    }
+
+
+def _agent(scope: Scope, agent_version: str) -> tuple[Any, ...]:
+    return (
+        agents.c.org_id == scope.org_id,
+        agents.c.environment_id == scope.environment_id,
+        agents.c.agent_version == agent_version,
+    )

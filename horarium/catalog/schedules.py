@@ -1,0 +1,377 @@
+"""Queries on schedules, their versions, activations and audit events."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from horarium.catalog.tables import activations, audit_events, environments, schedules, versions
+from horarium.errors import NotFound
+from horarium.schedule.configuration import Configuration, parse_configuration
+from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
+from horarium.schedule.ledger import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """An environment as stored. `runtime_profile` is None where nothing may run yet."""
+
+    scope: Scope
+    mode: str
+    authority_epoch: int
+    reset_generation: int
+    runtime_profile: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A schedule's own row. `row` is the key of its other rows; `generation` is 0 before the first activation."""
+
+    row: int
+    key: ScheduleKey
+    contract: str
+    head_revision: int
+    generation: int
+    created_at: datetime
+    retired_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """An immutable version. `text` is the canonical JSON that the digest is taken over."""
+
+    revision: int
+    resource_id: str
+    digest: str
+    text: str
+    published_at: datetime
+    published_by: str
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration, parsed (kept in memory for the versions that were used last)."""
+        return _parsed(self.text)
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The configuration as it was submitted."""
+        document: dict[str, Any] = json.loads(self.text)
+        return document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """One generation. `ended_at` is set once nothing of it will be decided any more; always for a paused one."""
+
+    row: int
+    generation: int
+    revision: int
+    enabled: bool
+    changed_at: datetime
+    changed_by: str
+    activated_at: datetime
+    accounted_through: datetime
+    attended_until: datetime | None
+    waiting: bool
+    catchup_started: int
+    ended_at: datetime | None
+    ended_as: str | None
+    ended_reason: str | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it still fires."""
+        return self.enabled and self.ended_at is None
+
+
+def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runtime_profile: str) -> None:
+    """Create an environment if it is not there; an existing one is left as it is."""
+    if find_environment(connection, scope) is None:
+        connection.execute(
+            insert(environments).values(
+                org_id=scope.org_id,
+                environment_id=scope.environment_id,
+                mode=mode,
+                authority_epoch=1,
+                reset_generation=1,
+                runtime_profile=runtime_profile,
+            )
+        )
+
+
+def find_environment(connection: Connection, scope: Scope) -> Environment | None:
+    """The environment, or None."""
+    row = connection.execute(
+        select(environments).where(
+            environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    return Environment(
+        scope=scope,
+        mode=row.mode,
+        authority_epoch=row.authority_epoch,
+        reset_generation=row.reset_generation,
+        runtime_profile=row.runtime_profile,
+    )
+
+
+def require_environment(connection: Connection, scope: Scope) -> Environment:
+    """The environment; `NotFound` where there is none."""
+    environment = find_environment(connection, scope)
+    if environment is None:
+        raise NotFound(
+            "environment_not_found",
+            f"There is no environment {scope.environment_id!r} in organization {scope.org_id!r}.",
+            next_step="`horarium dev` and `horarium setup` create the one that they are told to serve.",
+        )
+    return environment
+
+
+def find_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = False) -> Schedule | None:
+    """The schedule, or None. With `lock`, nobody else changes anything about it until the transaction ends."""
+    query = select(schedules).where(
+        schedules.c.org_id == key.org_id,
+        schedules.c.environment_id == key.environment_id,
+        schedules.c.schedule_id == key.schedule_id,
+    )
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    return None if row is None else _schedule(row)
+
+
+def require_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = False) -> Schedule:
+    """The schedule; `NotFound` where there is none."""
+    schedule = find_schedule(connection, key, lock=lock)
+    if schedule is None:
+        raise NotFound(
+            "schedule_not_found",
+            f"There is no schedule {key.schedule_id} in {key.org_id}/{key.environment_id}.",
+            next_step="`horarium list` shows those that are there.",
+        )
+    return schedule
+
+
+def list_schedules(
+    connection: Connection, scope: Scope, *, after: str | None, limit: int, include_retired: bool
+) -> Sequence[Schedule]:
+    """A page of an environment's schedules, ordered by UUID, beginning behind `after`."""
+    query = (
+        select(schedules)
+        .where(schedules.c.org_id == scope.org_id, schedules.c.environment_id == scope.environment_id)
+        .order_by(schedules.c.schedule_id)
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(schedules.c.schedule_id > after)
+    if not include_retired:
+        query = query.where(schedules.c.retired_at.is_(None))
+    return [_schedule(row) for row in connection.execute(query).mappings()]
+
+
+def insert_schedule(connection: Connection, key: ScheduleKey, *, contract: str, now: datetime) -> Schedule:
+    """A new schedule without a version."""
+    connection.execute(
+        insert(schedules).values(
+            org_id=key.org_id,
+            environment_id=key.environment_id,
+            schedule_id=key.schedule_id,
+            contract=contract,
+            head_revision=0,
+            generation=0,
+            created_at=now,
+        )
+    )
+    return require_schedule(connection, key, lock=True)
+
+
+def insert_version(connection: Connection, schedule: Schedule, version: Version) -> None:
+    """Store a version and make it the head."""
+    connection.execute(
+        insert(versions).values(
+            schedule=schedule.row,
+            revision=version.revision,
+            resource_id=version.resource_id,
+            digest=version.digest,
+            configuration=version.text,
+            published_at=version.published_at,
+            published_by=version.published_by,
+        )
+    )
+    connection.execute(update(schedules).where(schedules.c.id == schedule.row).values(head_revision=version.revision))
+
+
+def find_version(connection: Connection, schedule: Schedule, revision: int) -> Version | None:
+    """One version of a schedule, or None."""
+    row = connection.execute(
+        select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision)
+    ).one_or_none()
+    if row is None:
+        return None
+    return Version(
+        revision=row.revision,
+        resource_id=row.resource_id,
+        digest=row.digest,
+        text=row.configuration,
+        published_at=row.published_at,
+        published_by=row.published_by,
+    )
+
+
+def require_version(connection: Connection, schedule: Schedule, revision: int) -> Version:
+    """One version; `NotFound` where there is no such revision."""
+    version = find_version(connection, schedule, revision)
+    if version is None:
+        raise NotFound(
+            "version_not_found",
+            f"Schedule {schedule.key.schedule_id} has no revision {revision}; its newest is {schedule.head_revision}.",
+        )
+    return version
+
+
+def find_activation(connection: Connection, schedule: Schedule, generation: int) -> Activation | None:
+    """One generation of a schedule, or None."""
+    row = (
+        connection.execute(
+            select(activations).where(activations.c.schedule == schedule.row, activations.c.generation == generation)
+        )
+        .mappings()
+        .one_or_none()
+    )
+    return None if row is None else _activation(row)
+
+
+def list_activations(connection: Connection, schedule: Schedule) -> Sequence[Activation]:
+    """All generations of a schedule, oldest first."""
+    query = select(activations).where(activations.c.schedule == schedule.row).order_by(activations.c.generation)
+    return [_activation(row) for row in connection.execute(query).mappings()]
+
+
+def insert_activation(
+    connection: Connection,
+    schedule: Schedule,
+    *,
+    revision: int,
+    by: str,
+    now: datetime,
+    since: datetime,
+    ended_as: Reason | None = None,
+) -> Activation:
+    """The next generation; it becomes the schedule's current one. One with `ended_as` never fires."""
+    enabled = ended_as is None
+    generation = schedule.generation + 1
+    connection.execute(
+        insert(activations).values(
+            schedule=schedule.row,
+            generation=generation,
+            revision=revision,
+            enabled=enabled,
+            changed_at=now,
+            changed_by=by,
+            activated_at=since,
+            accounted_through=since,
+            waiting=False,
+            catchup_started=0,
+            ended_at=None if enabled else since,
+            ended_as=ended_as,
+        )
+    )
+    connection.execute(update(schedules).where(schedules.c.id == schedule.row).values(generation=generation))
+    activation = find_activation(connection, schedule, generation)
+    assert activation is not None
+    return activation
+
+
+def change_activation(connection: Connection, activation: Activation, **values: Any) -> None:
+    """Set columns of one activation. The caller holds the schedule's lock."""
+    connection.execute(update(activations).where(activations.c.id == activation.row).values(**values))
+
+
+def retire_schedule(connection: Connection, schedule: Schedule, *, now: datetime) -> None:
+    """Mark the schedule as retired, for good."""
+    connection.execute(update(schedules).where(schedules.c.id == schedule.row).values(retired_at=now))
+
+
+def find_live(connection: Connection, key: ActivationKey, *, lock: bool = False) -> tuple[Schedule, Activation] | None:
+    """The schedule and the activation, if that generation exists."""
+    schedule = find_schedule(connection, key.schedule, lock=lock)
+    if schedule is None:
+        return None
+    activation = find_activation(connection, schedule, key.generation)
+    return None if activation is None else (schedule, activation)
+
+
+def record_event(
+    connection: Connection,
+    schedule: Schedule,
+    kind: str,
+    *,
+    at: datetime,
+    actor: str,
+    generation: int | None = None,
+    revision: int | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Append to the schedule's audit events."""
+    connection.execute(
+        insert(audit_events).values(
+            schedule=schedule.row,
+            kind=kind,
+            at=at,
+            actor=actor,
+            generation=generation,
+            revision=revision,
+            details=dict(details or {}),
+        )
+    )
+
+
+def list_events(connection: Connection, schedule: Schedule, *, after: int, limit: int) -> Sequence[RowMapping]:
+    """A page of audit events, oldest first, beginning behind the event `after`."""
+    query = (
+        select(audit_events)
+        .where(audit_events.c.schedule == schedule.row, audit_events.c.id > after)
+        .order_by(audit_events.c.id)
+        .limit(limit)
+    )
+    return connection.execute(query).mappings().all()
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(text: str) -> Configuration:
+    return parse_configuration(json.loads(text))
+
+
+def _schedule(row: RowMapping) -> Schedule:
+    return Schedule(
+        row=row["id"],
+        key=ScheduleKey(org_id=row["org_id"], environment_id=row["environment_id"], schedule_id=row["schedule_id"]),
+        contract=row["contract"],
+        head_revision=row["head_revision"],
+        generation=row["generation"],
+        created_at=row["created_at"],
+        retired_at=row["retired_at"],
+    )
+
+
+def _activation(row: RowMapping) -> Activation:
+    return Activation(
+        row=row["id"],
+        generation=row["generation"],
+        revision=row["revision"],
+        enabled=row["enabled"],
+        changed_at=row["changed_at"],
+        changed_by=row["changed_by"],
+        activated_at=row["activated_at"],
+        accounted_through=row["accounted_through"],
+        attended_until=row["attended_until"],
+        waiting=row["waiting"],
+        catchup_started=row["catchup_started"],
+        ended_at=row["ended_at"],
+        ended_as=row["ended_as"],
+        ended_reason=row["ended_reason"],
+    )

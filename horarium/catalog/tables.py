@@ -1,0 +1,189 @@
+"""The tables. A person with only SQL can read a schedule's story from them (DESIGN.md, section 12).
+
+The row of `schedules` is the lock of its schedule: whoever changes anything about one, its ledger included, takes it first.
+It is wider than one activation on purpose, since slots are counted over all generations.
+"""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from horarium.catalog.types import Instant
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_Key = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite numbers rows by itself only in a column declared INTEGER."""
+
+environments = Table(
+    "environments",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("mode", String(20), nullable=False),
+    Column("authority_epoch", Integer, nullable=False),
+    Column("reset_generation", Integer, nullable=False),
+    Column("runtime_profile", String(200)),
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("schedule_id", String(36), nullable=False),
+    Column("contract", String(20), nullable=False),
+    Column("head_revision", Integer, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("retired_at", Instant),
+    UniqueConstraint("org_id", "environment_id", "schedule_id"),
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("schedule", _Key, ForeignKey("schedules.id"), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("resource_id", String(36), nullable=False, unique=True),
+    Column("digest", String(71), nullable=False),
+    Column("configuration", Text, nullable=False),
+    Column("published_at", Instant, nullable=False),
+    Column("published_by", String(200), nullable=False),
+    UniqueConstraint("schedule", "revision"),
+)
+
+activations = Table(
+    "activations",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("schedule", _Key, ForeignKey("schedules.id"), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("changed_by", String(200), nullable=False),
+    Column("activated_at", Instant, nullable=False),
+    Column("accounted_through", Instant, nullable=False),
+    Column("attended_until", Instant),
+    Column("waiting", Boolean, nullable=False),
+    Column("catchup_started", Integer, nullable=False),
+    Column("ended_at", Instant),
+    Column("ended_as", String(20)),
+    Column("ended_reason", Text),
+    UniqueConstraint("schedule", "generation"),
+)
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("schedule", _Key, ForeignKey("schedules.id"), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("trigger", String(60), nullable=False),
+    Column("first_at", Instant, nullable=False),
+    Column("last_at", Instant, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("disposition", String(20), nullable=False),
+    Column("reason", String(40)),
+    Column("held_since", Instant),
+    Column("closed_at", Instant),
+    # Exactly once rests on this key, across generations (DESIGN.md, section 5).
+    UniqueConstraint("schedule", "first_at", "trigger"),
+)
+Index("ix_entries_schedule_last_at", entries.c.schedule, entries.c.last_at)
+Index("ix_entries_schedule_closed_at", entries.c.schedule, entries.c.closed_at)
+Index(
+    "ix_entries_open",
+    entries.c.schedule,
+    entries.c.generation,
+    sqlite_where=text("closed_at IS NULL"),
+    postgresql_where=text("closed_at IS NULL"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", String(36), primary_key=True),
+    Column("entry", _Key, ForeignKey("entries.id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column("workflow_id", String(700), nullable=False, unique=True),
+    Column("buffered", Boolean, nullable=False),
+    Column("window_from", Instant, nullable=False),
+    Column("owner", String(60)),
+    Column("decision", String(20)),
+    Column("decided_at", Instant),
+    Column("evidence", JSON),
+    Column("agent_version", String(200)),
+    Column("begun_at", Instant),
+    Column("token_hash", String(64)),
+    Column("ended_at", Instant),
+    Column("summary", Text),
+    Column("outputs", JSON),
+    Column("cost", BigInteger),
+)
+
+audit_events = Table(
+    "audit_events",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("schedule", _Key, ForeignKey("schedules.id"), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("actor", String(200), nullable=False),
+    Column("generation", Integer),
+    Column("revision", Integer),
+    Column("details", JSON, nullable=False),
+)
+Index("ix_audit_events_schedule_id", audit_events.c.schedule, audit_events.c.id)
+
+runtime = Table(
+    "runtime",
+    metadata,
+    Column("schedule", _Key, ForeignKey("schedules.id"), primary_key=True),
+    Column("generation", Integer, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("reason", Text),
+    Column("observed_at", Instant, nullable=False),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("agent_version", String(200), primary_key=True),
+    Column("discovery", JSON, nullable=False),
+    Column("lifecycle", String(20), nullable=False),
+    Column("lease_until", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("instance", String(200), primary_key=True),
+    Column("role", String(20), nullable=False),
+    Column("seen_at", Instant, nullable=False),
+    Column("tzdata", String(40), nullable=False),
+)

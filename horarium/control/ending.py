@@ -1,0 +1,51 @@
+"""The closing step of an activation: nothing of it stays open but the runs that were admitted."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from horarium.catalog import ledger
+from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
+from horarium.schedule.facts import span_between
+from horarium.schedule.ledger import Disposition, Fate, Reason
+
+
+def end_activation(
+    connection: Connection,
+    schedule: Schedule,
+    activation: Activation,
+    *,
+    reason: Reason,
+    because: str | None,
+    now: datetime,
+) -> datetime:
+    """End a live activation, and return the instant that it accounts through.
+
+    It accounts through the later of now and the latest nominal time already decided (another process's clock may be ahead).
+    What was staged after that is withdrawn, since it is not due any more; what is due and undecided is dropped with the
+    reason. Admitted runs go on. The caller holds the schedule's lock.
+    """
+    decided = ledger.latest_decided(connection, schedule, activation.generation)
+    ended_at = max(now, activation.activated_at, *([decided] if decided else []))
+    for entry in ledger.open_entries(connection, schedule):
+        if entry.generation != activation.generation:
+            continue
+        if entry.disposition is Disposition.STAGED and entry.first_at > ended_at:
+            ledger.withdraw(connection, entry)
+        elif entry.disposition in {Disposition.STAGED, Disposition.BUFFERED}:
+            ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)
+    version = require_version(connection, schedule, activation.revision)
+    undecided = span_between(version.configuration.calendar, activation.accounted_through, ended_at)
+    if undecided is not None:
+        fate = Fate(span=undecided, disposition=Disposition.DROPPED, reason=reason)
+        ledger.write_fate(connection, schedule, generation=activation.generation, fate=fate, now=now)
+    change_activation(
+        connection,
+        activation,
+        ended_at=ended_at,
+        ended_as=reason.value,
+        ended_reason=because,
+        accounted_through=ended_at,
+        waiting=False,
+    )
+    return ended_at

@@ -1,0 +1,90 @@
+"""Publication: storing a version. It enables nothing, and it never replaces an enabled version."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.catalog.schedules import (
+    Version,
+    find_schedule,
+    insert_schedule,
+    insert_version,
+    record_event,
+    require_environment,
+)
+from horarium.errors import Conflict
+from horarium.schedule.canonical import canonical_json, digest
+from horarium.schedule.configuration import parse_configuration
+from horarium.schedule.identity import ScheduleKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a publication stored. `warnings` are sentences for the person; they refused nothing."""
+
+    key: ScheduleKey
+    version: Version
+    warnings: tuple[str, ...]
+
+
+def publish(
+    connection: Connection,
+    key: ScheduleKey,
+    document: Any,
+    *,
+    expected_revision: int | None,
+    by: str,
+    now: datetime,
+) -> Published:
+    """Store a configuration as the next version of a schedule.
+
+    `expected_revision` is the head that the publisher reviewed, 0 for the first version; None takes whatever the head is.
+    Raises `InvalidSchedule` with every fault, `Conflict` where the head is another one or the schedule is retired.
+    """
+    configuration = parse_configuration(document)
+    require_environment(connection, key.scope)
+    schedule = find_schedule(connection, key, lock=True)
+    head = schedule.head_revision if schedule else 0
+    if schedule is not None and schedule.retired_at is not None:
+        raise Conflict(
+            "schedule_retired",
+            f"Schedule {key.schedule_id} was retired; publishing cannot revive it.",
+            next_step="Publish under a new schedule id.",
+        )
+    if expected_revision is not None and expected_revision != head:
+        raise Conflict(
+            "revision_conflict",
+            f"The head of schedule {key.schedule_id} is revision {head}, not {expected_revision}.",
+            next_step=f"Read the head, review it, and publish with expected revision {head}.",
+        )
+    if schedule is None:
+        schedule = insert_schedule(connection, key, contract="schedules", now=now)
+    version = Version(
+        revision=head + 1,
+        resource_id=str(uuid.uuid4()),
+        digest=digest(document),
+        text=canonical_json(document).decode(),
+        published_at=now,
+        published_by=by,
+    )
+    insert_version(connection, schedule, version)
+    record_event(
+        connection,
+        schedule,
+        "published",
+        at=now,
+        actor=by,
+        revision=version.revision,
+        details={"digest": version.digest},
+    )
+    warnings: list[str] = []
+    if configuration.calendar.is_empty:
+        warnings.append(
+            "The calendar can never select an instant within its bounds: enabling it will never run anything."
+        )
+    elif configuration.calendar.after(now) is None:
+        warnings.append("The calendar selects no instant from now on: its last one has passed.")
+    return Published(key=key, version=version, warnings=tuple(warnings))

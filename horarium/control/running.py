@@ -1,0 +1,167 @@
+"""The life of an admitted run: begun by its agent, settled when it ended."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from sqlalchemy import Connection, select
+
+from horarium.catalog import ledger
+from horarium.catalog.schedules import Schedule, Version, find_live, require_schedule, require_version
+from horarium.catalog.tables import entries, runs, schedules
+from horarium.control.activation import send_to_review
+from horarium.control.admission import ADMITTED, nudge_if_waiting
+from horarium.errors import NotFound, Refused
+from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
+
+MAX_SUMMARY = 2_000
+"""Characters of an agent's summary that are kept."""
+
+
+class Readable(Protocol):
+    """Where a run's input is read."""
+
+    def read_input(self, reference: str) -> bytes:
+        """The bytes of an input; `Refused` where it may not be read."""
+
+
+class Writable(Protocol):
+    """Where a run's outputs go."""
+
+    def write_output(self, target: str, folder: str, name: str, data: bytes) -> str:
+        """Store one output of a run in the run's folder, and return its reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A run that its agent has just claimed. `token` opens its input and outputs, and dies with the run."""
+
+    run_id: str
+    key: RunKey
+    version: Version
+    begun_at: datetime
+    previous_success: datetime | None
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a run ended: one of the terminal dispositions, and what the agent left behind."""
+
+    disposition: Disposition
+    reason: Reason | None
+    summary: str = ""
+    outputs: tuple[str, ...] = ()
+    cost: int | None = None
+
+    def __post_init__(self) -> None:
+        assert not self.disposition.is_open
+
+
+def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) -> Begun:
+    """Claim an admitted run for the agent that is about to do it, exactly once.
+
+    With `again`, for agents that are idempotent by key, a run that was begun before may be begun once more. Raises
+    `Refused` with `already_begun` or `not_admitted`, and then the agent must not run.
+    """
+    schedule, entry, run = _locked(connection, run_id)
+    key = entry.run_key(schedule.key)
+    if run.decision != ADMITTED or entry.closed_at is not None:
+        raise Refused("not_admitted", f"Run {run_id} is {entry.disposition}; no agent may begin it.")
+    if run.begun_at is not None and not again:
+        raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
+    found = find_live(connection, key.activation)
+    assert found is not None, "an entry has its activation"
+    token = secrets.token_urlsafe(32)
+    ledger.set_disposition(connection, entry, Disposition.STARTED)
+    ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=_hash(token))
+    return Begun(
+        run_id=run_id,
+        key=key,
+        version=require_version(connection, schedule, found[1].revision),
+        begun_at=run.begun_at or now,
+        previous_success=ledger.previous_success(connection, schedule, entry.first_at),
+        token=token,
+    )
+
+
+def read_input(connection: Connection, content: Readable, run_id: str, token: str) -> bytes:
+    """The input of a running run; `NotFound` once the run has ended or with another token."""
+    version, _ = _running(connection, run_id, token)
+    return content.read_input(version.configuration.run.input)
+
+
+def write_output(connection: Connection, content: Writable, run_id: str, token: str, *, name: str, data: bytes) -> str:
+    """Store an output of a running run, each run in a folder of its own; `Refused` once the run has ended."""
+    version, entry = _running(connection, run_id, token)
+    folder = f"{entry.first_at:%Y%m%dT%H%M%SZ}-{run_id[:8]}"
+    return content.write_output(version.configuration.run.output_target, folder, name, data)
+
+
+def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: datetime) -> ActivationKey | None:
+    """Write down how a run ended and free its slot, once; a later outcome changes nothing.
+
+    A failure of a run by the calendar ends its activation in review, in this transaction, where the policy says so.
+    Returns the activation that waits for the slot, if one does.
+    """
+    found = find_live(connection, key.activation, lock=True)
+    if found is None:
+        return None
+    schedule, activation = found
+    entry = ledger.find_entry(connection, schedule, key)
+    if entry is None:
+        return None
+    if entry.closed_at is not None:
+        return nudge_if_waiting(connection, schedule)
+    ledger.close(connection, entry, outcome.disposition, outcome.reason, now=now)
+    ledger.change_run(
+        connection,
+        key.run_id,
+        ended_at=now,
+        token_hash=None,
+        summary=outcome.summary[:MAX_SUMMARY],
+        outputs=list(outcome.outputs),
+        cost=outcome.cost,
+    )
+    policy = require_version(connection, schedule, activation.revision).configuration.policy
+    fails = outcome.disposition in FAILURES and key.trigger == BY_CALENDAR
+    if policy.pause_on_failure and fails and activation.is_live:
+        because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
+        send_to_review(connection, schedule, activation, because=because, by="system:settlement", now=now)
+    return nudge_if_waiting(connection, schedule)
+
+
+def _locked(connection: Connection, run_id: str) -> tuple[Schedule, ledger.Entry, ledger.Run]:
+    query = (
+        select(schedules.c.org_id, schedules.c.environment_id, schedules.c.schedule_id)
+        .select_from(
+            runs.join(entries, runs.c.entry == entries.c.id).join(schedules, entries.c.schedule == schedules.c.id)
+        )
+        .where(runs.c.run_id == run_id)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("run_not_found", f"There is no run {run_id}.")
+    key = ScheduleKey(org_id=row.org_id, environment_id=row.environment_id, schedule_id=row.schedule_id)
+    schedule = require_schedule(connection, key, lock=True)
+    run = ledger.find_run(connection, run_id)
+    entry = None if run is None else ledger.entry_of(connection, run)
+    if run is None or entry is None:
+        raise NotFound("run_not_found", f"There is no run {run_id}.")
+    return schedule, entry, run
+
+
+def _running(connection: Connection, run_id: str, token: str) -> tuple[Version, ledger.Entry]:
+    schedule, entry, run = _locked(connection, run_id)
+    if run.token_hash is None or not secrets.compare_digest(run.token_hash, _hash(token)):
+        raise NotFound("run_not_found", f"There is no run {run_id} that this token opens.")
+    found = find_live(connection, entry.run_key(schedule.key).activation)
+    assert found is not None, "an entry has its activation"
+    return require_version(connection, schedule, found[1].revision), entry
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

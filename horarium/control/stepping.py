@@ -1,0 +1,170 @@
+"""One step of a schedule, against the catalog: what is known, and carrying out what was planned (DESIGN.md, section 5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import Connection
+
+from horarium.catalog import ledger
+from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
+from horarium.control.activation import send_to_review
+from horarium.schedule.facts import MAX_STARTS_PER_STEP, Facts, Hold, instants_after, stretches
+from horarium.schedule.identity import ActivationKey, RunKey
+from horarium.schedule.ledger import Disposition
+from horarium.schedule.plan import Plan
+from horarium.schedule.policy import Policy
+
+AHEAD_LIMIT = 100
+"""How many instants within the lead one step looks at."""
+CONTROLLER = "system:schedule"
+"""Who acts where no person does."""
+
+
+class Status(StrEnum):
+    """How a commit ended."""
+
+    DONE = "done"
+    STALE = "stale"
+    """The plan rests on what is no longer so: gather and plan again."""
+    ENDED = "ended"
+    """The activation fires no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What a step begins with: facts, or None where the activation fires no more. `waiting` is what it last declared."""
+
+    facts: Facts | None
+    waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What a commit did, and every staged run of the activation: each has to be started, or to have been."""
+
+    status: Status
+    staged: tuple[RunKey, ...] = ()
+
+
+def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: timedelta) -> Gathered:
+    """Read everything that the plan of one step needs."""
+    found = find_live(connection, key)
+    if found is None or not found[1].is_live:
+        return Gathered(facts=None)
+    schedule, activation = found
+    configuration = require_version(connection, schedule, activation.revision).configuration
+    policy, calendar = configuration.policy, configuration.calendar
+    entries = ledger.open_entries(connection, schedule)
+    waiting = [
+        entry.first_at
+        for entry in entries
+        if entry.generation == key.generation and entry.disposition is Disposition.BUFFERED
+    ]
+    held, holds = _holds(connection, schedule, activation, policy, entries)
+    mark = activation.accounted_through
+    ahead = instants_after(calendar, max(mark, now), until=max(mark, now) + lead, limit=AHEAD_LIMIT)
+    ahead = tuple(instant for instant in ahead if instant <= now + lead)
+    facts = Facts(
+        now=now,
+        accounted_through=mark,
+        policy=policy,
+        held=held,
+        holds=holds,
+        waiting=len(waiting),
+        waiting_head=tuple(waiting[:MAX_STARTS_PER_STEP]),
+        undecided=sum(
+            entry.generation == key.generation and entry.disposition is Disposition.STAGED for entry in entries
+        ),
+        stretches=stretches(
+            calendar, policy, holds, accounted_through=mark, attended_until=activation.attended_until, now=now
+        ),
+        ahead=ahead,
+        following=calendar.after(ahead[-1] if ahead else max(mark, now)),
+        lead=lead,
+        catchup_started=activation.catchup_started,
+    )
+    return Gathered(facts=facts, waiting=activation.waiting)
+
+
+def commit(
+    connection: Connection, key: ActivationKey, plan: Plan, *, now: datetime, attended_until: datetime | None
+) -> Committed:
+    """Carry out a plan in one transaction, if what it rests on still holds; otherwise change nothing.
+
+    `attended_until` is until when a blocked schedule leaves what falls due for later. A repeated commit finds the mark
+    moved and reports `STALE`, with the staged runs that the first one may not have come to start.
+    """
+    found = find_live(connection, key, lock=True)
+    if found is None or not found[1].is_live:
+        return Committed(status=Status.ENDED)
+    schedule, activation = found
+    if activation.accounted_through != plan.base or not _slots_agree(connection, schedule, activation, plan):
+        return Committed(status=Status.STALE, staged=_staged(connection, schedule, key))
+    _write(connection, schedule, key, plan, now=now)
+    change_activation(
+        connection,
+        activation,
+        accounted_through=plan.accounted_through,
+        attended_until=attended_until if plan.blocked else None,
+        waiting=plan.blocked,
+        catchup_started=plan.catchup_started,
+    )
+    if plan.exhausted:
+        live = find_live(connection, key)
+        assert live is not None
+        because = "calendar_exhausted: the calendar selects no further instant."
+        send_to_review(connection, schedule, live[1], because=because, by=CONTROLLER, now=now)
+        return Committed(status=Status.ENDED)
+    return Committed(status=Status.DONE, staged=_staged(connection, schedule, key))
+
+
+def _holds(
+    connection: Connection, schedule: Schedule, activation: Activation, policy: Policy, entries: Sequence[ledger.Entry]
+) -> tuple[int, tuple[Hold, ...]]:
+    """Claims on slots: how many began before the mark and go on, and the others one by one."""
+    if policy.slots is None:
+        return 0, ()
+    mark = activation.accounted_through
+    since = [entry.held_since for entry in entries if entry.disposition.holds_slot and entry.held_since is not None]
+    closed = ledger.holds_closed_since(connection, schedule, mark)
+    holds = [Hold(since=start) for start in since if start > mark]
+    holds += [Hold(since=start, until=end) for start, end in closed]
+    return sum(start <= mark for start in since), tuple(holds)
+
+
+def _slots_agree(connection: Connection, schedule: Schedule, activation: Activation, plan: Plan) -> bool:
+    """Whether the slots are still as the plan took them: none too few to start, none freed while it means to wait."""
+    slots = require_version(connection, schedule, activation.revision).configuration.policy.slots
+    if slots is None:
+        return True
+    wanted = len(plan.starts) + len(plan.promotions)
+    taken = ledger.count_holding(connection, schedule) + wanted
+    if wanted and taken > slots:
+        return False
+    return not plan.blocked or taken >= slots
+
+
+def _write(connection: Connection, schedule: Schedule, key: ActivationKey, plan: Plan, *, now: datetime) -> None:
+    for fate in plan.fates:
+        ledger.write_fate(connection, schedule, generation=key.generation, fate=fate, now=now)
+    ledger.buffer(connection, schedule, generation=key.generation, instants=plan.waits)
+    waiting = {
+        entry.first_at: entry.row
+        for entry in (ledger.open_entries(connection, schedule) if plan.promotions else ())
+        if entry.generation == key.generation and entry.disposition is Disposition.BUFFERED
+    }
+    for instant in plan.promotions:
+        run = RunKey(activation=key, nominal_time=instant)
+        ledger.stage(connection, schedule, run, now=now, waiting_entry=waiting[instant])
+    for instant in plan.starts:
+        ledger.stage(connection, schedule, RunKey(activation=key, nominal_time=instant), now=now)
+
+
+def _staged(connection: Connection, schedule: Schedule, key: ActivationKey) -> tuple[RunKey, ...]:
+    return tuple(
+        entry.run_key(schedule.key)
+        for entry in ledger.open_entries(connection, schedule)
+        if entry.generation == key.generation and entry.disposition is Disposition.STAGED
+    )

@@ -1,0 +1,145 @@
+"""The words of the ledger: what became of a due instant, and why."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+BY_CALENDAR = "schedule"
+"""The trigger of an occurrence. A manual run's trigger is `manual:{receipt}`."""
+
+
+class Disposition(StrEnum):
+    """Where a ledger entry stands. The first four are open; every entry ends in exactly one of the others."""
+
+    BUFFERED = "buffered"
+    """Waits for a slot."""
+    STAGED = "staged"
+    """Holds a slot; its admission is not decided yet."""
+    ADMITTED = "admitted"
+    """May run, and is on its way to the agent."""
+    STARTED = "started"
+    """The agent has begun it."""
+
+    DROPPED = "dropped"
+    """Given up without a decision on its merits: the activation ended first, or a limit of ours was reached."""
+    MISSED = "missed"
+    """Nothing was listening until it was older than the catch-up window."""
+    SKIPPED = "skipped"
+    """It fell due while the schedule's runs held every slot."""
+    REFUSED = "refused"
+    """Admission said no."""
+    NOT_STARTED = "not_started"
+    """Admitted or staged, and no agent is known to have begun it."""
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    """Its workflow was ended by hand."""
+
+    @property
+    def is_open(self) -> bool:
+        """True until the entry has its one answer."""
+        return self in OPEN
+
+    @property
+    def holds_slot(self) -> bool:
+        """True while the entry counts as an active run of its schedule."""
+        return self in HOLDING
+
+
+OPEN = frozenset({Disposition.BUFFERED, Disposition.STAGED, Disposition.ADMITTED, Disposition.STARTED})
+HOLDING = OPEN - {Disposition.BUFFERED}
+FAILURES = frozenset({Disposition.FAILED, Disposition.TIMED_OUT})
+"""What counts for `pause_on_failure` (DESIGN.md, section 6)."""
+
+
+class Reason(StrEnum):
+    """Why an entry ended as it did. Stable codes: programs and alerts rely on them."""
+
+    OVERLAP = "overlap"
+    ALREADY_WAITING = "already_waiting"
+    BUFFER_FULL = "buffer_full"
+    CATCHUP_LIMIT = "catchup_limit"
+    OUTSIDE_WINDOW = "outside_window"
+
+    PAUSED = "paused"
+    RETIRED = "retired"
+    REVIEW = "review"
+    SUPERSEDED = "superseded"
+
+    AGENT_MISSING = "agent_missing"
+    AGENT_NOT_SCHEDULABLE = "agent_not_schedulable"
+    AGENT_NOT_READY = "agent_not_ready"
+    AGENT_OFFLINE = "agent_offline"
+    INPUT_UNREADABLE = "input_unreadable"
+    OUTPUT_MISSING = "output_missing"
+    NOT_IN_CALENDAR = "not_in_calendar"
+
+    RUN_LOST = "run_lost"
+    NOT_PICKED_UP = "not_picked_up"
+    CLAIM_FAILED = "claim_failed"
+    START_UNKNOWN = "start_unknown"
+
+    AGENT_REPORTED_FAILURE = "agent_reported_failure"
+    AGENT_LOST = "agent_lost"
+    TIME_LIMIT = "time_limit"
+    CANCELLED_BY_OPERATOR = "cancelled_by_operator"
+    TERMINATED_BY_OPERATOR = "terminated_by_operator"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words, for a person."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Reason.OVERLAP: "Earlier runs of this schedule held every slot at that instant.",
+    Reason.ALREADY_WAITING: "Earlier runs held every slot, and one instant was waiting already.",
+    Reason.BUFFER_FULL: "The buffer of waiting instants was full.",
+    Reason.CATCHUP_LIMIT: "More instants had passed unattended than catch-up starts after one outage.",
+    Reason.OUTSIDE_WINDOW: "Nothing was listening until the instant was older than the catch-up window.",
+    Reason.PAUSED: "The schedule was paused before the instant was decided.",
+    Reason.RETIRED: "The schedule was retired before the instant was decided.",
+    Reason.REVIEW: "The activation ended in review before the instant was decided.",
+    Reason.SUPERSEDED: "A newer activation took over before the instant was decided.",
+    Reason.AGENT_MISSING: "No agent of exactly that version is registered.",
+    Reason.AGENT_NOT_SCHEDULABLE: "The agent handles no CronStartEvent, so it cannot run on a schedule.",
+    Reason.AGENT_NOT_READY: "The agent is registered, but is neither ready nor running.",
+    Reason.AGENT_OFFLINE: "The agent's lease lapsed: its runner stopped renewing it.",
+    Reason.INPUT_UNREADABLE: "The input of the run request does not exist or cannot be read.",
+    Reason.OUTPUT_MISSING: "The output target of the run request does not exist.",
+    Reason.NOT_IN_CALENDAR: "The stored calendar does not select that instant; the run was stopped as a fault of ours.",
+    Reason.RUN_LOST: "The run's workflow closed without deciding.",
+    Reason.NOT_PICKED_UP: "No agent runner took the run in time.",
+    Reason.CLAIM_FAILED: "The runner could not claim the run, since the catalog did not answer; the agent never saw it.",
+    Reason.START_UNKNOWN: "The run was handed over and its start was never confirmed; it may have run.",
+    Reason.AGENT_REPORTED_FAILURE: "The agent reported that it failed.",
+    Reason.AGENT_LOST: "The agent runner stopped in the middle of the run.",
+    Reason.TIME_LIMIT: "The run passed its time limit.",
+    Reason.CANCELLED_BY_OPERATOR: "The run was cancelled by hand.",
+    Reason.TERMINATED_BY_OPERATOR: "The run's workflow was terminated by hand.",
+}
+assert set(_SENTENCES) == set(Reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Consecutive due instants that are told together: the first, the last and how many."""
+
+    first: datetime
+    last: datetime
+    count: int
+
+    def __post_init__(self) -> None:
+        assert self.count >= 1
+        assert self.first <= self.last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """A span of instants that ended without a run."""
+
+    span: Span
+    disposition: Disposition
+    reason: Reason

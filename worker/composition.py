@@ -1,0 +1,74 @@
+"""The composition root: which parts a worker is made of, and the numbers that it runs with."""
+
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.admission import Admissions
+from activities.agents import AgentActivities
+from activities.clock import WorkerClock
+from activities.ledger import Settlements
+from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
+from activities.temporal import RunStarter
+from activities.timetable import Timetable
+from horarium.agents.host import AgentHost
+from horarium.agents.runner import AgentRunner
+from horarium.catalog import Catalog
+from worker.settings import Settings
+from workflows.run import RunWorkflow
+from workflows.schedule import ScheduleWorkflow
+
+GRACE = timedelta(seconds=5)
+"""For local activities and decisions that are under way; waits for a nominal second are given up at once."""
+AGENT_GRACE = timedelta(seconds=20)
+"""For agents in the middle of a run; after that they are cancelled."""
+
+WORKFLOW_TASKS = 10
+"""At the same time, at the most: with more of them a restart under load starves itself by replays."""
+STICKY_TIMEOUT = timedelta(seconds=2)
+"""What a killed schedule worker costs: until then its tasks wait for it alone. The default would be ten."""
+ADMISSION_SLOTS = 2_000
+"""Most of them only wait for their second."""
+HEARTBEAT_THROTTLE = timedelta(milliseconds=400)
+"""The SDK may hold heartbeats back for 80% of the timeout; a wait is to be missed quickly."""
+
+
+def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Worker:
+    """Workflows, and the local activities of their steps and settlements."""
+    timetable = Timetable(catalog, RunStarter(client), settings.pace)
+    settlements = Settlements(catalog, client)
+    return Worker(
+        client,
+        task_queue=SCHEDULES_QUEUE,
+        workflows=[ScheduleWorkflow, RunWorkflow],
+        activities=[timetable.gather_facts, timetable.commit_plan, settlements.settle_run],
+        max_concurrent_workflow_tasks=WORKFLOW_TASKS,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        graceful_shutdown_timeout=GRACE,
+    )
+
+
+def run_worker(client: Client, catalog: Catalog, settings: Settings, clock: WorkerClock | None = None) -> Worker:
+    """Admission."""
+    admissions = Admissions(catalog, settings.content, client, clock or WorkerClock())
+    return Worker(
+        client,
+        task_queue=RUNS_QUEUE,
+        activities=[admissions.admit_run],
+        max_concurrent_activities=ADMISSION_SLOTS,
+        default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+        max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+        graceful_shutdown_timeout=GRACE,
+    )
+
+
+def agent_worker(client: Client, runner: AgentRunner, host: AgentHost) -> Worker:
+    """The agents of one runner, on their own task queue."""
+    agents = AgentActivities(runner, host)
+    return Worker(
+        client,
+        task_queue=runner.task_queue,
+        activities=[agents.run_agent],
+        graceful_shutdown_timeout=AGENT_GRACE,
+    )

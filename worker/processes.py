@@ -1,0 +1,117 @@
+"""What a worker process does from its first to its last second."""
+
+import asyncio
+import importlib
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from temporalio.worker import Worker
+
+from activities.agents import CatalogHost
+from horarium.agents.agent import Agent
+from horarium.agents.lease import LeaseKeeper
+from horarium.agents.runner import AgentRunner
+from horarium.calendar import tzdata_version
+from horarium.catalog import Catalog, migrate, presence
+from horarium.errors import HorariumError, Misconfigured
+from worker.composition import agent_worker, run_worker, schedule_worker
+from worker.connection import connect
+from worker.settings import Settings
+
+HEARTBEAT_EVERY = timedelta(seconds=5)
+LEASE = timedelta(seconds=15)
+"""How long an agent counts as present after its runner fell silent."""
+WAIT_FOR_TEMPORAL_SECONDS = 60
+READY = "READY"
+"""The line that a process prints once it polls; whoever started it may wait for it."""
+
+_logger = structlog.get_logger(__name__)
+
+
+async def serve(settings: Settings, roles: Sequence[str]) -> None:
+    """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order."""
+    catalog = _catalog(settings)
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    build = {"schedules": schedule_worker, "runs": run_worker}
+    async with AsyncExitStack() as stack:
+        stack.callback(catalog.close)
+        for role in roles:
+            worker = build[role](client, catalog, settings)
+            await stack.enter_async_context(worker)
+            beats = asyncio.create_task(_beat(catalog, worker, role))
+            stack.push_async_callback(_stop_beating, beats, catalog, role)
+        await _until_told()
+
+
+async def serve_agents(settings: Settings, module: str) -> None:
+    """Run the agents of a module (its `agents` list), registered and with a lease, until SIGTERM or SIGINT."""
+    runner = AgentRunner(_agents(module))
+    catalog = _catalog(settings)
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    host = CatalogHost(catalog, settings.content, settings.scope)
+    async with AsyncExitStack() as stack:
+        stack.callback(catalog.close)
+        await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
+        await stack.enter_async_context(agent_worker(client, runner, host))
+        await _until_told()
+
+
+def _catalog(settings: Settings) -> Catalog:
+    catalog = Catalog.open(settings.catalog_url)
+    migrate.require_current(catalog)
+    return catalog
+
+
+def _agents(module: str) -> Sequence[Agent]:
+    try:
+        agents = importlib.import_module(module).agents
+    except ModuleNotFoundError as error:
+        raise Misconfigured(
+            f"There is no module {module!r} with agents ({error}). Name one as in `python -m worker agents examples.ingestion`."
+        ) from error
+    except AttributeError as error:
+        raise Misconfigured(
+            f"Module {module!r} has no list `agents`. Give it one, as examples/ingestion does."
+        ) from error
+    return list(agents)
+
+
+async def _beat(catalog: Catalog, worker: Worker, role: str) -> None:
+    """Tell the catalog that this worker polls. A beat that fails is logged and tried again: the worker outlives it."""
+    while True:
+        if worker.is_running:
+            try:
+                await catalog.write(
+                    presence.beat, instance=_instance(role), role=role, tzdata=tzdata_version(), now=datetime.now(UTC)
+                )
+            except HorariumError as error:
+                _logger.warning("heartbeat_failed", role=role, error=str(error))
+        await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+
+
+async def _stop_beating(beats: asyncio.Task[None], catalog: Catalog, role: str) -> None:
+    beats.cancel()
+    with suppress(asyncio.CancelledError):
+        await beats
+    try:
+        await catalog.write(presence.leave, instance=_instance(role))
+    except HorariumError as error:
+        _logger.warning("leaving_not_recorded", role=role, error=str(error))
+
+
+async def _until_told() -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    print(READY, flush=True)  # noqa: T201 - a line for the process that started this one
+    await stop.wait()
+
+
+def _instance(role: str) -> str:
+    return f"{role}@{socket.gethostname()}:{os.getpid()}"

@@ -1,0 +1,45 @@
+"""Timeouts and retries, each with the reason for its number."""
+
+from datetime import timedelta
+
+from temporalio.common import RetryPolicy
+
+CATALOG_ANSWERS_WITHIN = timedelta(seconds=5)
+"""As long as a transaction waits for another process's lock. After that the workflow sleeps on a timer, which costs a
+worker nothing, where a retrying local activity would keep a workflow task open."""
+
+LOCAL_RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=100), backoff_coefficient=2, maximum_interval=timedelta(seconds=1)
+)
+
+FIRST_PAUSE = timedelta(seconds=1)
+LONGEST_PAUSE = timedelta(seconds=60)
+"""Between tries while the catalog is down: soon at first, then not a burden on what is coming up again."""
+
+LONGEST_LOOK = timedelta(minutes=10)
+"""A blocked schedule looks by itself at least this often, should the nudge have been lost."""
+
+ADMISSION_HEARTBEAT = timedelta(seconds=2)
+"""A run worker that was killed while it waited costs about 1.2 s with this, and 4.2 s with five seconds."""
+
+ADMISSION_TIME = timedelta(minutes=5)
+"""The longest lead, and the decision. A catalog that is down fails the attempt much sooner."""
+
+ADMISSION_RETRY = RetryPolicy(
+    # The first retry comes at once: it is most often another worker taking over a wait.
+    initial_interval=timedelta(milliseconds=100),
+    backoff_coefficient=2,
+    maximum_interval=timedelta(seconds=5),
+)
+
+AGENT_HEARTBEAT = timedelta(seconds=15)
+"""The runner heartbeats every two seconds; several may be late on a busy machine before it counts as lost."""
+
+AGENT_RETRY = RetryPolicy(maximum_attempts=1)
+"""A run is begun once. What an agent may repeat is the agent's declaration, below."""
+
+IDEMPOTENT_AGENT_RETRY = RetryPolicy(maximum_attempts=3, initial_interval=timedelta(seconds=1))
+"""For agents that are declared idempotent by key."""
+
+HISTORY_EVENTS = 200
+"""Continue as new from here on: a replay in the sandbox costs about 12 ms and 0.57 ms an event."""

@@ -1,0 +1,148 @@
+"""One run: admitted at its nominal second, done by its agent, and settled before this workflow completes."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as ActivityTimeoutError
+
+from activities.admission import Admissions
+from activities.ledger import Settlements
+from activities.messages import (
+    RUN_AGENT,
+    RUN_WORKFLOW,
+    RUNS_QUEUE,
+    AdmitRun,
+    AgentDone,
+    RunAgent,
+    RunClosed,
+    RunScheduled,
+    SettleRun,
+)
+from horarium.control.admission import ADMITTED, Dispatch
+from horarium.control.running import Outcome
+from horarium.errors import HorariumError
+from horarium.schedule.identity import instant_text
+from horarium.schedule.ledger import Disposition, Reason
+from workflows import options
+
+
+@workflow.defn(name=RUN_WORKFLOW, failure_exception_types=[HorariumError])
+class RunWorkflow:
+    """Lives independently of the schedule's workflow, and has no time limit of its own."""
+
+    @workflow.init
+    def __init__(self, run: RunScheduled) -> None:
+        self._key = run.key
+        self._closed_as = ""
+        self._closed_for: str | None = None
+        self._tell("waits for its nominal time")
+
+    @workflow.run
+    async def run(self, _run: RunScheduled) -> RunClosed:
+        """Take the run from staged to its one answer."""
+        outcome: Outcome | None
+        try:
+            outcome = await self._admitted_and_done()
+        except (ActivityError, asyncio.CancelledError) as error:
+            if not is_cancelled_exception(error):
+                raise
+            outcome = Outcome(disposition=Disposition.CANCELLED, reason=Reason.CANCELLED_BY_OPERATOR)
+        if outcome is None:
+            return RunClosed(disposition=self._closed_as, reason=self._closed_for)
+        await self._settle(outcome)
+        self._tell(f"{outcome.disposition}", outcome.reason)
+        return RunClosed(disposition=outcome.disposition, reason=outcome.reason)
+
+    async def _admitted_and_done(self) -> Outcome | None:
+        """What to settle; None where admission has already closed the run, or it is not ours."""
+        admission = await workflow.execute_activity_method(
+            Admissions.admit_run,
+            AdmitRun(key=self._key),
+            task_queue=RUNS_QUEUE,
+            start_to_close_timeout=options.ADMISSION_TIME,
+            heartbeat_timeout=options.ADMISSION_HEARTBEAT,
+            retry_policy=options.ADMISSION_RETRY,
+            summary=f"admission at {instant_text(self._key.nominal_time)}",
+        )
+        if admission.outcome != ADMITTED:
+            self._closed_as = admission.outcome
+            self._closed_for = admission.reason
+            self._tell(admission.outcome, admission.reason)
+            return None
+        assert admission.dispatch is not None, "an admitted run has somewhere to go"
+        self._tell("admitted, with its agent")
+        return await _done(admission.dispatch)
+
+    async def _settle(self, outcome: Outcome) -> None:
+        """Write the outcome down, however long the catalog is away: a run that is not settled holds its slot."""
+        pause = options.FIRST_PAUSE
+        while True:
+            try:
+                await workflow.execute_local_activity_method(
+                    Settlements.settle_run,
+                    SettleRun(key=self._key, outcome=outcome, ended_at=workflow.now()),
+                    schedule_to_close_timeout=options.CATALOG_ANSWERS_WITHIN,
+                    retry_policy=options.LOCAL_RETRY,
+                )
+            except ActivityError as error:
+                workflow.logger.warning("settlement is tried again in %s: %s", pause, error.cause)
+                self._tell(f"{outcome.disposition}; the catalog does not answer, so the settlement waits")
+                await workflow.sleep(pause, summary="the catalog does not answer")
+                pause = min(pause * 2, options.LONGEST_PAUSE)
+            else:
+                return
+
+    def _tell(self, state: str, reason: str | None = None) -> None:
+        """Keep the page of this run in the Temporal UI current."""
+        key = self._key
+        workflow.set_current_details(
+            f"Run `{key.run_id}` of schedule `{key.activation.schedule.schedule_id}`, generation "
+            f"{key.activation.generation}, nominal time **{instant_text(key.nominal_time)}**: "
+            f"**{state}**{f' ({reason})' if reason else ''}"
+        )
+
+
+async def _done(dispatch: Dispatch) -> Outcome:
+    try:
+        done: AgentDone = await workflow.execute_activity(
+            RUN_AGENT,
+            RunAgent(run_id=dispatch.run_id, agent_version=dispatch.agent_version, idempotent=dispatch.idempotent),
+            result_type=AgentDone,
+            task_queue=dispatch.task_queue,
+            schedule_to_start_timeout=timedelta(seconds=dispatch.pick_up_seconds),
+            start_to_close_timeout=timedelta(seconds=dispatch.max_run_seconds),
+            heartbeat_timeout=options.AGENT_HEARTBEAT,
+            retry_policy=options.IDEMPOTENT_AGENT_RETRY if dispatch.idempotent else options.AGENT_RETRY,
+            # A cancelled agent is waited for, so that its end is recorded and its slot is not given away too early.
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            summary=f"agent {dispatch.agent_version}",
+        )
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise
+        return _undone(error.cause)
+    return Outcome(
+        disposition=Disposition.SUCCEEDED if done.succeeded else Disposition.FAILED,
+        reason=None if done.succeeded else Reason.AGENT_REPORTED_FAILURE,
+        summary=done.summary,
+        outputs=done.outputs,
+        cost=done.cost,
+    )
+
+
+def _undone(cause: BaseException | None) -> Outcome:
+    """What it means that an agent's activity brought no report."""
+    summary = str(cause)
+    match cause:
+        case ActivityTimeoutError(type=TimeoutType.SCHEDULE_TO_START):
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.NOT_PICKED_UP, summary=summary)
+        case ActivityTimeoutError(type=TimeoutType.START_TO_CLOSE):
+            return Outcome(disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary=summary)
+        case ApplicationError(type="claim_failed"):
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.CLAIM_FAILED, summary=summary)
+        case ApplicationError(type="not_admitted" | "run_not_found"):
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.RUN_LOST, summary=summary)
+        case _:
+            return Outcome(disposition=Disposition.FAILED, reason=Reason.AGENT_LOST, summary=summary)

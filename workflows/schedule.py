@@ -1,0 +1,188 @@
+"""One activation: a durable timer around one idempotent step."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from activities.messages import RUN_CLOSED, SCHEDULE_WORKFLOW, CommitPlan, GatherFacts, StepFacts
+from activities.timetable import Timetable
+from horarium.control.stepping import Status
+from horarium.errors import HorariumError
+from horarium.schedule.identity import ActivationKey, instant_text
+from horarium.schedule.plan import Plan, plan
+from workflows import options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleDescription:
+    """What a schedule's workflow says of itself when it is asked."""
+
+    key: ActivationKey
+    state: str
+    accounted_through: datetime | None
+    next_look: datetime | None
+    waiting: int
+    blocked: bool
+
+
+@workflow.defn(name=SCHEDULE_WORKFLOW, failure_exception_types=[HorariumError])
+class ScheduleWorkflow:
+    """The clock and the judge of one activation; the catalog holds what was decided (DESIGN.md, sections 5 and 10).
+
+    Correctness needs no signal. Each step reads its activation, and one that has ended ends this workflow.
+    """
+
+    @workflow.init
+    def __init__(self, key: ActivationKey) -> None:
+        self._key = key
+        self._nudged = False
+        self._state = "starting"
+        self._plan: Plan | None = None
+        self._waiting = 0
+        self._next_look: datetime | None = None
+
+    @workflow.run
+    async def run(self, key: ActivationKey) -> str:
+        """Step, sleep until the next step is due or somebody nudges, and again, until the activation has ended."""
+        steps = 0
+        pause = options.FIRST_PAUSE
+        look_after: timedelta | None = None
+        while True:
+            self._nudged = False
+            try:
+                found = await self._gather()
+                if found.facts is None:
+                    return await self._leave()
+                decided = plan(found.facts)
+                if not decided.blocked:
+                    look_after = None
+                elif look_after is None or decided.starts or decided.promotions:
+                    look_after = found.look_after
+                else:
+                    look_after = min(look_after * 2, options.LONGEST_LOOK)
+                status = await self._commit(found, decided, look_after)
+            except ActivityError as error:
+                workflow.logger.warning("the step is tried again in %s: %s", pause, error.cause)
+                self._tell("the catalog does not answer", wake_at=workflow.now() + pause)
+                await workflow.sleep(pause, summary="the catalog does not answer")
+                pause = min(pause * 2, options.LONGEST_PAUSE)
+                continue
+            pause = options.FIRST_PAUSE
+            steps += 1
+            if status is Status.ENDED:
+                return await self._leave()
+            if status is Status.DONE:
+                self._plan = decided
+                self._waiting = found.facts.waiting + len(decided.waits) - len(decided.promotions)
+                self._told(decided, look_after)
+            # Everything that the next run of this workflow needs is in the catalog, so it may begin anywhere.
+            if self._history_is_long(steps, found.steps_per_run):
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(key)
+            if status is Status.DONE:
+                await self._sleep()
+
+    @workflow.signal
+    def pause(self) -> None:
+        """The activation was paused: look now."""
+        self._nudged = True
+
+    @workflow.signal
+    def review(self) -> None:
+        """The activation was sent to review: look now."""
+        self._nudged = True
+
+    @workflow.signal
+    def retire(self) -> None:
+        """The schedule was retired: look now."""
+        self._nudged = True
+
+    @workflow.signal(name=RUN_CLOSED)
+    def run_closed(self) -> None:
+        """A slot was freed: look now."""
+        self._nudged = True
+
+    @workflow.query
+    def describe(self) -> ScheduleDescription:
+        """Where this activation stands."""
+        return ScheduleDescription(
+            key=self._key,
+            state=self._state,
+            accounted_through=None if self._plan is None else self._plan.accounted_through,
+            next_look=self._next_look,
+            waiting=self._waiting,
+            blocked=self._plan is not None and self._plan.blocked,
+        )
+
+    async def _gather(self) -> StepFacts:
+        return await workflow.execute_local_activity_method(
+            Timetable.gather_facts,
+            GatherFacts(key=self._key, now=workflow.now()),
+            schedule_to_close_timeout=options.CATALOG_ANSWERS_WITHIN,
+            retry_policy=options.LOCAL_RETRY,
+        )
+
+    async def _commit(self, found: StepFacts, decided: Plan, look_after: timedelta | None) -> Status:
+        assert found.facts is not None
+        nothing_to_write = decided.changes_nothing and not (decided.blocked or found.waiting or decided.exhausted)
+        if nothing_to_write and found.facts.undecided == 0:
+            return Status.DONE
+        now = workflow.now()
+        return await workflow.execute_local_activity_method(
+            Timetable.commit_plan,
+            CommitPlan(
+                key=self._key, plan=decided, now=now, attended_until=None if look_after is None else now + look_after
+            ),
+            schedule_to_close_timeout=options.CATALOG_ANSWERS_WITHIN,
+            retry_policy=options.LOCAL_RETRY,
+        )
+
+    async def _sleep(self) -> None:
+        """Until the next look, or a nudge. A timer may fire early, so the step itself checks what is due."""
+        if self._next_look is None:
+            await workflow.wait_condition(lambda: self._nudged)
+            return
+        left = self._next_look - workflow.now()
+        if left <= timedelta(0):
+            return
+        try:
+            await workflow.wait_condition(
+                lambda: self._nudged, timeout=left, timeout_summary=f"next look {instant_text(self._next_look)}"
+            )
+        except TimeoutError:
+            return
+
+    async def _leave(self) -> str:
+        self._tell("ended", wake_at=None)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return "ended"
+
+    def _history_is_long(self, steps: int, steps_per_run: int | None) -> bool:
+        if steps_per_run is not None and steps >= steps_per_run:
+            return True
+        info = workflow.info()
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() >= options.HISTORY_EVENTS
+
+    def _told(self, decided: Plan, look_after: timedelta | None) -> None:
+        if decided.blocked:
+            assert look_after is not None
+            self._tell("waits for a run to end", wake_at=workflow.now() + look_after)
+        else:
+            self._tell("waits for the next instant", wake_at=decided.wake_at)
+
+    def _tell(self, state: str, *, wake_at: datetime | None) -> None:
+        """Keep the page of this schedule in the Temporal UI current."""
+        self._state = state
+        self._next_look = wake_at
+        schedule = self._key.schedule
+        name = f"`{schedule.schedule_id}` of {schedule.org_id}/{schedule.environment_id}"
+        lines = [f"Schedule {name}, generation {self._key.generation}: **{state}**"]
+        if wake_at is not None:
+            lines.append(f"Next look: {instant_text(wake_at)}")
+        if self._plan is not None:
+            lines.append(f"Accounted through: {instant_text(self._plan.accounted_through)}")
+        if self._waiting:
+            lines.append(f"Waiting for a slot: {self._waiting}")
+        workflow.set_current_details("\n\n".join(lines))
