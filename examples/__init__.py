@@ -1,0 +1,1 @@
+"""Things to run: agents with their input, and schedules for them."""

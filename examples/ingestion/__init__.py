@@ -1,0 +1,13 @@
+"""An agent worth running unattended: it checks that the files of last night arrived, are fresh and can be loaded.
+
+    HORARIUM_EXAMPLE_ROOT=FOLDER python -m worker agents examples.ingestion
+
+`manifest.json` is its input, `schedule.yaml` a schedule for it, `data/` small files with one fault of each kind. It
+needs no model and no network.
+"""
+
+from examples.ingestion.agent import IngestionCheck
+
+agents = [IngestionCheck()]
+
+__all__ = ["IngestionCheck", "agents"]
