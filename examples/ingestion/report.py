@@ -10,7 +10,7 @@ _WHAT_TO_DO = {
     Kind.MISSING: "Ask the sender whether it was delivered, and where to.",
     Kind.UNREADABLE: "Give the agent the right to read it, or move it into the folder.",
     Kind.EMPTY: "Ask the sender for a full delivery; do not load this one.",
-    Kind.MALFORMED: "Do not load it. Send the line above to its sender.",
+    Kind.MALFORMED: "Do not load it. Send this line to its sender.",
     Kind.STALE: "See whether the delivery of this period came under another name.",
     Kind.DUPLICATE_FILE: "Load one of the two; then remove the other.",
     Kind.DUPLICATE_ROWS: "Load it with the last row of each key, or ask the sender which is right.",

@@ -293,7 +293,7 @@ def test_the_sample_is_checked_from_its_manifest_to_its_report(tmp_path, monkeyp
         f"# Ingestion check for {now:%Y-%m-%dT%H:%M:%SZ}",
         f"**{report.summary}.**",
         "| orders | 3 | ",
-        "| orders-2026-11-27.csv | duplicate file | The same content as orders/orders-2026-11-27-resent.csv. |",
+        "| orders-2026-11-28.csv | duplicate file | The same content as orders/orders-2026-11-27.csv. |",
         "| customers-us.csv | malformed | 1 of 2 rows have another number of fields: row 1 has 4 fields, the header 3. |",
         "| payments-2026-11-24.csv | stale | Last written 3 days ago; at most 24 h. |",
         "| payments-2026-11-26.csv | duplicate rows | 1 of 3 rows have the same payment\\_id as an earlier one: p-3. |",
