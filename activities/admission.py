@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.clock import WorkerClock
 from activities.failures import translated
@@ -51,6 +51,10 @@ class Admissions:
                 await asyncio.wait([shutdown], timeout=min(left, HEARTBEAT_EVERY).total_seconds())
                 if shutdown.done():
                     # Another worker has time to take the wait over; holding on would make the run late.
-                    raise ApplicationError("This worker is shutting down.", type="worker_shutdown")
+                    raise ApplicationError(
+                        "This worker is shutting down.",
+                        type="worker_shutdown",
+                        category=ApplicationErrorCategory.BENIGN,
+                    )
         finally:
             shutdown.cancel()

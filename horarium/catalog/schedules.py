@@ -276,6 +276,7 @@ def insert_activation(
             accounted_through=since,
             waiting=False,
             catchup_started=0,
+            workflow_closed=not enabled,
             ended_at=None if enabled else since,
             ended_as=ended_as,
         )

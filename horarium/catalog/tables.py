@@ -92,6 +92,8 @@ activations = Table(
     Column("ended_at", Instant),
     Column("ended_as", String(20)),
     Column("ended_reason", Text),
+    # Set by the controller once it saw that the workflow of an ended activation is closed.
+    Column("workflow_closed", Boolean, nullable=False),
     UniqueConstraint("schedule", "generation"),
 )
 

@@ -74,6 +74,7 @@ def upgrade() -> None:
         sa.Column("ended_at", Instant(), nullable=True),
         sa.Column("ended_as", sa.String(length=20), nullable=True),
         sa.Column("ended_reason", sa.Text(), nullable=True),
+        sa.Column("workflow_closed", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["schedule"], ["schedules.id"], name=op.f("fk_activations_schedule_schedules")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_activations")),
         sa.UniqueConstraint("schedule", "generation", name=op.f("uq_activations_schedule_generation")),

@@ -1,0 +1,47 @@
+"""What the controller concludes from a workflow that is gone, each in one transaction that looks again first."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from horarium.catalog.schedules import find_live
+from horarium.catalog.sweeping import Unsettled
+from horarium.control.activation import send_to_review
+from horarium.control.running import Outcome, settle
+from horarium.schedule.identity import ActivationKey
+from horarium.schedule.ledger import Disposition, Reason
+
+CONTROLLER = "system:controller"
+
+
+def review_if_live(connection: Connection, key: ActivationKey, *, because: str, now: datetime) -> bool:
+    """Send an activation to review whose workflow closed under it; False where it has ended meanwhile."""
+    found = find_live(connection, key, lock=True)
+    if found is None or not found[1].is_live or found[0].generation != key.generation:
+        return False
+    send_to_review(connection, *found, because=because, by=CONTROLLER, now=now)
+    return True
+
+
+def settle_lost(connection: Connection, run: Unsettled, *, closed_as: str, now: datetime) -> ActivationKey | None:
+    """Close the entry of a run whose workflow is closed, or unknown, and has not settled it (DESIGN.md, section 5).
+
+    `closed_as` is what Temporal says: `terminated`, `cancelled`, `absent` or anything else. Nothing happens to a run that was
+    settled meanwhile. Returns the activation that waits for the slot, if one does.
+    """
+    return settle(connection, run.key, _outcome(run, closed_as), now=now)
+
+
+def _outcome(run: Unsettled, closed_as: str) -> Outcome:
+    if run.disposition is Disposition.STAGED:
+        if closed_as == "absent":
+            return Outcome(disposition=Disposition.MISSED, reason=Reason.OUTSIDE_WINDOW)
+        return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.RUN_LOST)
+    if closed_as == "terminated":
+        return Outcome(disposition=Disposition.TERMINATED, reason=Reason.TERMINATED_BY_OPERATOR)
+    if closed_as == "cancelled":
+        return Outcome(disposition=Disposition.CANCELLED, reason=Reason.CANCELLED_BY_OPERATOR)
+    if run.disposition is Disposition.ADMITTED:
+        # It was on its way to an agent, and nobody is left who could say whether it arrived.
+        return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
+    return Outcome(disposition=Disposition.FAILED, reason=Reason.RUN_LOST)

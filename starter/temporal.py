@@ -1,0 +1,80 @@
+"""The control plane's hand on Temporal: start, signal and describe the workflow of an activation."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.messages import SCHEDULE_WORKFLOW, SCHEDULES_QUEUE
+from activities.search_attributes import of_activation
+from horarium.schedule.identity import ActivationKey
+
+
+class Found(StrEnum):
+    """What Temporal says of a workflow."""
+
+    ABSENT = "absent"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    TIMED_OUT = "timed_out"
+
+
+_STATUS = {
+    WorkflowExecutionStatus.RUNNING: Found.RUNNING,
+    WorkflowExecutionStatus.CONTINUED_AS_NEW: Found.RUNNING,
+    WorkflowExecutionStatus.COMPLETED: Found.COMPLETED,
+    WorkflowExecutionStatus.FAILED: Found.FAILED,
+    WorkflowExecutionStatus.CANCELED: Found.CANCELLED,
+    WorkflowExecutionStatus.TERMINATED: Found.TERMINATED,
+    WorkflowExecutionStatus.TIMED_OUT: Found.TIMED_OUT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """The calls that the controller makes. Errors of the connection are the caller's."""
+
+    client: Client
+
+    async def describe(self, workflow_id: str) -> Found:
+        """How a workflow stands, by its id."""
+        try:
+            description = await self.client.get_workflow_handle(workflow_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return Found.ABSENT
+            raise
+        assert description.status is not None
+        return _STATUS[description.status]
+
+    async def start_schedule(self, key: ActivationKey) -> bool:
+        """Start the workflow of an activation; False where it was started before, and may even have ended."""
+        try:
+            await self.client.start_workflow(
+                SCHEDULE_WORKFLOW,
+                key,
+                id=key.workflow_id,
+                task_queue=SCHEDULES_QUEUE,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                search_attributes=of_activation(key),
+                static_summary=f"{key.schedule.schedule_id}, generation {key.generation}",
+                priority=Priority(fairness_key=key.schedule.org_id),
+            )
+        except WorkflowAlreadyStartedError:
+            return False
+        return True
+
+    async def signal(self, key: ActivationKey, signal: str) -> None:
+        """Tell an activation's workflow to look now; one that is gone has nothing to look at."""
+        try:
+            await self.client.get_workflow_handle(key.workflow_id).signal(signal)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
