@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, select, update
 
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import entries, runs
@@ -261,10 +261,14 @@ def list_entries(
     since: datetime | None = None,
     until: datetime | None = None,
     dispositions: Sequence[Disposition] = (),
+    touched_since: datetime | None = None,
     newest_first: bool = False,
     limit: int | None = None,
 ) -> Sequence[tuple[Entry, Run | None]]:
-    """A schedule's ledger, by nominal time, each entry with its run where it has one."""
+    """A schedule's ledger, by nominal time, each entry with its run where it has one.
+
+    `touched_since` leaves those that are open, and those that were closed or extended at that instant or later.
+    """
     order = entries.c.first_at.desc() if newest_first else entries.c.first_at
     query = (
         select(entries, *(column.label(f"run_{column.name}") for column in runs.c))
@@ -280,6 +284,8 @@ def list_entries(
         query = query.where(entries.c.first_at <= until)
     if dispositions:
         query = query.where(entries.c.disposition.in_(list(dispositions)))
+    if touched_since is not None:
+        query = query.where(or_(entries.c.closed_at.is_(None), entries.c.closed_at >= touched_since))
     if limit is not None:
         query = query.limit(limit)
     rows = connection.execute(query).mappings()
