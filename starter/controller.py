@@ -25,6 +25,9 @@ from horarium.errors import HorariumError
 from horarium.schedule.identity import ActivationKey, Scope
 from horarium.schedule.ledger import Disposition
 from starter.temporal import Found, Temporal
+from worker.connection import connect
+from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
+from worker.settings import Settings
 
 TICK = timedelta(milliseconds=500)
 """How soon a change of activation is taken up."""
@@ -39,6 +42,23 @@ SIGNALS = {"paused": "pause", "retired": "retire", "review": "review", "supersed
 
 _logger = structlog.get_logger(__name__)
 Item = TypeVar("Item")
+
+
+async def control(settings: Settings) -> None:
+    """Run a controller until SIGTERM or SIGINT."""
+    catalog = open_catalog(settings)
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    serving = asyncio.create_task(Controller(catalog, client, settings.scope).serve())
+    told = asyncio.create_task(until_told())
+    try:
+        done, _ = await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            await task
+    finally:
+        for task in (serving, told):
+            task.cancel()
+        await asyncio.gather(serving, told, return_exceptions=True)
+        catalog.close()
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ _logger = structlog.get_logger(__name__)
 
 async def serve(settings: Settings, roles: Sequence[str]) -> None:
     """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order."""
-    catalog = _catalog(settings)
+    catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     build = {"schedules": schedule_worker, "runs": run_worker}
     async with AsyncExitStack() as stack:
@@ -45,23 +45,24 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
             await stack.enter_async_context(worker)
             beats = asyncio.create_task(_beat(catalog, worker, role))
             stack.push_async_callback(_stop_beating, beats, catalog, role)
-        await _until_told()
+        await until_told()
 
 
 async def serve_agents(settings: Settings, module: str) -> None:
     """Run the agents of a module (its `agents` list), registered and with a lease, until SIGTERM or SIGINT."""
     runner = AgentRunner(_agents(module))
-    catalog = _catalog(settings)
+    catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     host = CatalogHost(catalog, settings.content, settings.scope)
     async with AsyncExitStack() as stack:
         stack.callback(catalog.close)
         await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
         await stack.enter_async_context(agent_worker(client, runner, host))
-        await _until_told()
+        await until_told()
 
 
-def _catalog(settings: Settings) -> Catalog:
+def open_catalog(settings: Settings) -> Catalog:
+    """The catalog, if it has this release's form; else `Misconfigured`."""
     catalog = Catalog.open(settings.catalog_url)
     migrate.require_current(catalog)
     return catalog
@@ -104,7 +105,8 @@ async def _stop_beating(beats: asyncio.Task[None], catalog: Catalog, role: str) 
         _logger.warning("leaving_not_recorded", role=role, error=str(error))
 
 
-async def _until_told() -> None:
+async def until_told() -> None:
+    """Say that this process is ready, then wait for SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

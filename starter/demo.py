@@ -1,0 +1,156 @@
+"""`horarium demo`: the main job from end to end, in a temporary folder and on free ports, in about a minute."""
+
+import asyncio
+import json
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from examples.ingestion import sample
+from horarium.catalog import Catalog
+from horarium.control.activation import Reviewed, enable, pause
+from horarium.control.audit import Audit, audit
+from horarium.control.publication import publish
+from horarium.control.records import occurrences
+from horarium.errors import HorariumError, Misconfigured, Unavailable
+from horarium.schedule.identity import ScheduleKey, instant_text, schedule_key
+from starter.data_folder import DataFolder
+from starter.dev import EXAMPLE_AGENTS, Running, start
+from starter.documents import read_document
+from starter.processes import ProcessTree
+from worker.settings import Settings, load
+
+WATCH = timedelta(seconds=31)
+"""Six instants of the example, which is due every five seconds."""
+ENABLE_WITHIN = timedelta(seconds=20)
+LAST_RUN_WITHIN = timedelta(seconds=15)
+LATE_MS = 5_000
+"""A run later than this is no demonstration of anything."""
+
+
+async def demo(*, keep: bool) -> int:
+    """Show a schedule at work. Returns 0 only if every due instant was answered by a run that succeeded, and the audit agrees."""
+    folder = Path(tempfile.mkdtemp(prefix="horarium-demo-"))
+    settings = load({}, data=folder)
+    try:
+        with DataFolder(folder):
+            status = 1
+            async with ProcessTree() as tree:
+                status = await _shown(tree, settings, keep=keep)
+            return 130 if tree.stopped_by is not None and not keep else status
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _shown(tree: ProcessTree, settings: Settings, *, keep: bool) -> int:
+    began = time.monotonic()
+    _say("Starting a Temporal server, two workers, the controller and an agent runner …")
+    running = await start(tree, settings, temporal_port=0, ui_port=0, agents=EXAMPLE_AGENTS)
+    _say(f"Ready after {time.monotonic() - began:.1f} s. Temporal's user interface: {running.ui_address}")
+    catalog = Catalog.open(settings.catalog_url)
+    try:
+        key = schedule_key(settings.scope, str(uuid.uuid4()))
+        await _enabled(catalog, settings, key)
+        await _watch(catalog, key, for_seconds=WATCH.total_seconds())
+        await catalog.write(pause, key, Reviewed(), by=settings.principal, now=datetime.now(UTC))
+        _say("Paused. A run that was admitted goes on; what was staged ahead is taken back.")
+        rows = await _settled(catalog, key)
+        checked = await catalog.read(audit, key, now=datetime.now(UTC), grace=timedelta(0))
+    finally:
+        catalog.close()
+    _conclude(rows, checked, running, settings, key)
+    problems = _problems(rows, checked)
+    for problem in problems:
+        _say(f"NOT AS IT SHOULD BE: {problem}")
+    if keep:
+        _say(f"\nEverything is left running until Ctrl-C. In another terminal: horarium list --data {settings.data}")
+        await tree.run_until_stopped()
+    return 1 if problems else 0
+
+
+async def _enabled(catalog: Catalog, settings: Settings, key: ScheduleKey) -> None:
+    document = read_document(sample.SCHEDULE)
+    published = await catalog.write(
+        publish, key, document, expected_revision=0, by=settings.principal, now=datetime.now(UTC)
+    )
+    _say(
+        f"Published {document['name']!r} as schedule {key.schedule_id}, revision {published.version.revision},\n"
+        f"  {published.version.digest}: every 5 seconds, and on weekdays at 07:30 in Zurich."
+    )
+    deadline = time.monotonic() + ENABLE_WITHIN.total_seconds()
+    while True:
+        try:
+            changed = await catalog.write(
+                enable, key, Reviewed(), settings.content, by=settings.principal, now=datetime.now(UTC)
+            )
+        except Unavailable:
+            # The workers have only just begun to say that they are there.
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.2)
+        else:
+            break
+    _say(f"Enabled by {settings.principal}, generation {changed.activation.generation}. Nothing of the past fires.\n")
+
+
+async def _watch(catalog: Catalog, key: ScheduleKey, *, for_seconds: float) -> None:
+    """Print each occurrence as it is answered."""
+    _say("  due                   agent began   outcome")
+    until, told = time.monotonic() + for_seconds, set[str]()
+    while time.monotonic() < until:
+        for row in await catalog.read(occurrences, key):
+            if row["ended_at"] is not None and row["first_at"] not in told:
+                told.add(row["first_at"])
+                _say(
+                    f"  {row['first_at']}  {_late(row):>9}    {row['disposition']}: {row['summary'] or row['reason'] or ''}"
+                )
+        await asyncio.sleep(0.1)
+    if not told:
+        raise Misconfigured("No occurrence was answered within half a minute. The logs in the data folder say why.")
+
+
+async def _settled(catalog: Catalog, key: ScheduleKey) -> "Sequence[Row]":
+    deadline = time.monotonic() + LAST_RUN_WITHIN.total_seconds()
+    while True:
+        rows = await catalog.read(occurrences, key)
+        if all(row["closed_at"] is not None for row in rows) or time.monotonic() > deadline:
+            return rows
+        await asyncio.sleep(0.2)
+
+
+def _conclude(rows: "Sequence[Row]", checked: Audit, running: Running, settings: Settings, key: ScheduleKey) -> None:
+    _say("\nThe ledger:")
+    for row in rows:
+        _say(
+            f"  {row['first_at']}  ×{row['count']}  {row['disposition']:<10} {row['reason'] or '-':<10} {_late(row):>9}  {row['run_id'] or ''}"
+        )
+    outputs = [output for row in rows for output in (row["outputs"] or [])]
+    if outputs:
+        report = settings.data / "content" / "outputs" / outputs[-1]
+        _say(f"\nThe agent's last report ({report}):\n")
+        _say("\n".join(f"  {line}" for line in report.read_text().splitlines()))
+    _say(
+        f"\nIn Temporal's user interface: {running.ui_address}/namespaces/default/workflows/schedule%2F{key.path.replace('/', '%2F')}%2F1"
+    )
+    _say("\nhorarium audit:")
+    _say(f"  due {checked.due} = " + " + ".join(f"{count} {name}" for name, count in checked.dispositions.items()))
+    _say(f"  missing {len(checked.missing)}, duplicate {len(checked.duplicate)}, undue {len(checked.undue)}")
+
+
+def _problems(rows: "Sequence[Row]", checked: Audit) -> list[str]:
+    problems = [
+        f"{row['first_at']} was {row['disposition']} ({row['reason']})."
+        for row in rows
+        if row["disposition"] != "succeeded"
+    ]
+    problems += [f"{row['first_at']} began {_late(row)} late." for row in rows if (row["lateness_ms"] or 0) > LATE_MS]
+    if not checked.clean:
+        problems.append("The audit is not clean.")
+    if len(rows) < 3:
+        problems.append(f"Only {len(rows)} instants were answered.")
+    return problems

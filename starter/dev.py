@@ -1,0 +1,128 @@
+"""`horarium dev`: a whole installation on this machine, as one process tree."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from examples.ingestion import sample
+from starter.child import Child, Program
+from starter.data_folder import DataFolder
+from starter.processes import ProcessTree
+from starter.setup import prepare_data, prepare_temporal
+from starter.temporal_server import TemporalServer
+from worker.connection import connect
+from worker.settings import Settings
+
+EXAMPLE_AGENTS = ("examples.ingestion",)
+STOP_WITHIN = timedelta(seconds=12)
+"""A worker's grace, and a little."""
+_ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """Where the parts of a development installation are."""
+
+    data: Path
+    temporal_address: str
+    ui_address: str | None
+
+    def as_document(self) -> dict[str, str | None]:
+        """The same for programs."""
+        return {"data": str(self.data), "temporal": self.temporal_address, "ui": self.ui_address}
+
+
+async def start(
+    tree: ProcessTree, settings: Settings, *, temporal_port: int, ui_port: int, agents: Sequence[str]
+) -> Running:
+    """Prepare the data folder, then start Temporal, both workers, the controller and the agent runners, in that order.
+
+    Sets TEMPORAL_ADDRESS for this process too. Raises `Misconfigured` where a port is taken or a part does not come up.
+    """
+    prepare_data(settings)
+    _lay_out_example(settings)
+    server = TemporalServer(settings.data, port=temporal_port, ui_port=ui_port)
+    await tree.start(server)
+    os.environ["TEMPORAL_ADDRESS"] = server.address
+    await prepare_temporal(await connect(wait_seconds=10))
+    environment = {**settings.environment(), "TEMPORAL_ADDRESS": server.address, **_example_environment(settings)}
+    parts = [
+        ("The workers", "worker", ("-m", "worker")),
+        ("The controller", "controller", ("-m", "starter", "controller")),
+        *(
+            (f"The agent runner of {module}", f"agents-{module}", ("-m", "worker", "agents", module))
+            for module in agents
+        ),
+    ]
+    children = [_child(settings, name, log, arguments, environment) for name, log, arguments in parts]
+    # Together: each takes a second or so to import what it needs.
+    await asyncio.gather(*(tree.start(child) for child in children))
+    return Running(data=settings.data, temporal_address=server.address, ui_address=server.ui_address)
+
+
+async def dev(settings: Settings, *, temporal_port: int, ui_port: int, agents: Sequence[str], json_output: bool) -> int:
+    """Run a development installation until Ctrl-C."""
+    with DataFolder(settings.data):
+        async with ProcessTree() as tree:
+            running = await start(tree, settings, temporal_port=temporal_port, ui_port=ui_port, agents=agents)
+            _tell(running, settings, json_output=json_output)
+            await tree.run_until_stopped()
+        if not json_output:
+            print("Stopped.", file=sys.stderr)
+    return 0
+
+
+def _child(settings: Settings, name: str, log: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
+    return Child(
+        Program(
+            name=name,
+            argv=(sys.executable, *arguments),
+            log=settings.data / "logs" / f"{log}.log",
+            environment=environment,
+            folder=_ROOT,
+            grace=STOP_WITHIN,
+        )
+    )
+
+
+def _lay_out_example(settings: Settings) -> None:
+    """Give the example agent an input, an output target and a few files to look at, where they are not there yet."""
+    inputs, outputs = settings.data / "content" / "inputs", settings.data / "content" / "outputs"
+    (outputs / "ingestion-reports").mkdir(exist_ok=True)
+    manifest = inputs / "ingestion" / "manifest.json"
+    if not manifest.exists():
+        manifest.parent.mkdir(exist_ok=True)
+        manifest.write_bytes(sample.MANIFEST.read_bytes())
+    if not _example_root(settings).exists():
+        sample.prepare(_example_root(settings))
+
+
+def _example_root(settings: Settings) -> Path:
+    return settings.data / "example-files"
+
+
+def _example_environment(settings: Settings) -> dict[str, str]:
+    return {"HORARIUM_EXAMPLE_ROOT": os.environ.get("HORARIUM_EXAMPLE_ROOT", str(_example_root(settings)))}
+
+
+def _tell(running: Running, settings: Settings, *, json_output: bool) -> None:
+    if json_output:
+        print(json.dumps(running.as_document()), flush=True)
+        return
+    print(
+        f"""Horarium runs. Ctrl-C stops everything.
+  Temporal      {running.temporal_address}   UI {running.ui_address}
+  Data          {running.data}
+  Logs          {running.data / "logs"}
+  Environment   {settings.scope.org_id}/{settings.scope.environment_id}
+Next, in another terminal (with --data {running.data} unless it is the default):
+  horarium publish examples/ingestion/schedule.yaml
+  horarium enable SCHEDULE_ID
+  horarium occurrences SCHEDULE_ID --follow""",
+        flush=True,
+    )

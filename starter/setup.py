@@ -1,0 +1,62 @@
+"""Preparing an installation: its folder and catalog, and what Temporal must know. Doing it again changes nothing."""
+
+from datetime import timedelta
+
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
+from temporalio.client import Client
+
+from activities.search_attributes import ALL
+from horarium.catalog import Catalog, migrate
+from horarium.catalog.schedules import ensure_environment
+from starter.data_folder import make_writable
+from worker.settings import Settings
+
+RETENTION = timedelta(days=3)
+"""How long Temporal keeps closed workflows at the least: a weekend, so that Monday's reader still finds Friday's run."""
+
+
+def prepare_data(settings: Settings) -> None:
+    """Create the data folder, the catalog's tables and the environment; `Misconfigured` where that cannot be."""
+    make_writable(settings.data)
+    for area in ("inputs", "outputs"):
+        make_writable(settings.data / "content" / area)
+    catalog = Catalog.open(settings.catalog_url)
+    try:
+        migrate.upgrade(catalog)
+        with catalog.writing() as connection:
+            ensure_environment(connection, settings.scope, mode="simulation", runtime_profile="embedded")
+    finally:
+        catalog.close()
+
+
+async def prepare_temporal(client: Client) -> tuple[str, ...]:
+    """Register the search attributes and lengthen a short retention; returns what was changed, in sentences."""
+    done = []
+    present = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace)
+    )
+    missing = {
+        each.name: IndexedValueType.ValueType(each.indexed_value_type)
+        for each in ALL
+        if each.name not in present.custom_attributes
+    }
+    if missing:
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)
+        )
+        done.append(f"Registered the search attributes {', '.join(sorted(missing))}.")
+    namespace = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+    if namespace.config.workflow_execution_retention_ttl.ToTimedelta() < RETENTION:
+        ttl = Duration()
+        ttl.FromTimedelta(RETENTION)
+        await client.workflow_service.update_namespace(
+            UpdateNamespaceRequest(
+                namespace=client.namespace, config=NamespaceConfig(workflow_execution_retention_ttl=ttl)
+            )
+        )
+        done.append(f"Namespace {client.namespace!r} now keeps closed workflows for {RETENTION.days} days.")
+    return tuple(done)
