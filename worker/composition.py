@@ -63,12 +63,15 @@ def run_worker(client: Client, catalog: Catalog, settings: Settings, clock: Work
     )
 
 
-def agent_worker(client: Client, runner: AgentRunner, host: AgentHost) -> Worker:
-    """The agents of one runner, on their own task queue."""
+def agent_workers(client: Client, runner: AgentRunner, host: AgentHost) -> tuple[Worker, ...]:
+    """The agents of one runner, each version on its own task queue."""
     agents = AgentActivities(runner, host)
-    return Worker(
-        client,
-        task_queue=runner.task_queue,
-        activities=[agents.run_agent],
-        graceful_shutdown_timeout=AGENT_GRACE,
+    return tuple(
+        Worker(
+            client,
+            task_queue=runner.task_queue_of(agent_version),
+            activities=[agents.run_agent],
+            graceful_shutdown_timeout=AGENT_GRACE,
+        )
+        for agent_version in runner.agent_versions
     )

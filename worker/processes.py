@@ -15,11 +15,11 @@ from temporalio.worker import Worker
 from activities.agents import CatalogHost
 from horarium.agents.agent import Agent
 from horarium.agents.lease import LeaseKeeper
-from horarium.agents.runner import AgentRunner
+from horarium.agents.runner import TASK_QUEUES, AgentRunner
 from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog, migrate, presence
 from horarium.errors import HorariumError, Misconfigured
-from worker.composition import agent_worker, run_worker, schedule_worker
+from worker.composition import agent_workers, run_worker, schedule_worker
 from worker.connection import connect
 from worker.settings import Settings
 
@@ -50,14 +50,17 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
 
 async def serve_agents(settings: Settings, module: str) -> None:
     """Run the agents of a module (its `agents` list), registered and with a lease, until SIGTERM or SIGINT."""
-    runner = AgentRunner(_agents(module))
+    runner = AgentRunner(
+        _agents(module), task_queues=f"{TASK_QUEUES}/{settings.scope.org_id}/{settings.scope.environment_id}"
+    )
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     host = CatalogHost(catalog, settings.content, settings.scope)
     async with AsyncExitStack() as stack:
         stack.callback(catalog.close)
         await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
-        await stack.enter_async_context(agent_worker(client, runner, host))
+        for worker in agent_workers(client, runner, host):
+            await stack.enter_async_context(worker)
         await until_told()
 
 

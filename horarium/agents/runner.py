@@ -11,8 +11,8 @@ from horarium.agents.events import CronStartEvent, StartEvent, UserMessageEvent
 from horarium.agents.report import AgentReport, shortened
 from horarium.errors import Misconfigured, NotFound, Refused
 
-TASK_QUEUE = "horarium-agents"
-"""Where runs for the agents of a runner wait, unless it names another queue."""
+TASK_QUEUES = "horarium-agents"
+"""Where runs for agents wait, unless a runner names another place; each agent version has its own queue below it."""
 MAX_ERROR_LENGTH = 500
 """Characters of an error in a report; the traceback is in the log."""
 
@@ -26,8 +26,8 @@ class AgentRunner:
     drift apart. Raises `Misconfigured` where an agent is declared badly, or two have the same name and version.
     """
 
-    def __init__(self, agents: Iterable[Agent], *, task_queue: str = TASK_QUEUE) -> None:
-        self._task_queue = task_queue
+    def __init__(self, agents: Iterable[Agent], *, task_queues: str = TASK_QUEUES) -> None:
+        self._task_queues = task_queues
         self._agents: dict[str, Agent] = {}
         for agent in agents:
             check_agent(agent)
@@ -46,10 +46,12 @@ class AgentRunner:
         """What run requests may name, in the order given."""
         return tuple(self._agents)
 
-    @property
-    def task_queue(self) -> str:
-        """Where the runs of these agents wait."""
-        return self._task_queue
+    def task_queue_of(self, agent_version: str) -> str:
+        """Where the runs of one agent version wait.
+
+        Each version has a queue of its own, so that a run never reaches a runner that does not have its agent.
+        """
+        return f"{self._task_queues}/{agent_version}"
 
     def discovery(self) -> tuple[AgentDiscovery, ...]:
         """What there is to know about each agent, in the order given."""
@@ -64,7 +66,7 @@ class AgentRunner:
                 is_schedulable=_handles_any(agent, CronStartEvent),
                 max_run_seconds=agent.max_run_seconds,
                 idempotent=agent.idempotent,
-                task_queue=self._task_queue,
+                task_queue=self.task_queue_of(agent.agent_version),
             )
             for agent in self._agents.values()
         )

@@ -107,7 +107,7 @@ def test_capabilities_are_derived_from_the_handled_events(agent, conversational,
 
 
 def test_discovery_says_everything_about_an_agent():
-    (found,) = AgentRunner([Triage()], task_queue="inbox").discovery()
+    (found,) = AgentRunner([Triage()], task_queues="acme").discovery()
     assert found.model_dump() == {
         "agent_class": "Triage",
         "version": "1",
@@ -118,7 +118,7 @@ def test_discovery_says_everything_about_an_agent():
         "is_schedulable": True,
         "max_run_seconds": 60,
         "idempotent": False,
-        "task_queue": "inbox",
+        "task_queue": "acme/triage@1",
     }
 
 

@@ -192,7 +192,7 @@ async def house(
     content = ContentFolder(folder / "content")
     worker_clock = clock or WorkerClock()
     agent = Worked()
-    runner = AgentRunner([agent], task_queue=f"agents-{next(_numbers)}")
+    runner = AgentRunner([agent], task_queues=f"agents-{next(_numbers)}")
     host = CatalogHost(catalog, content, SCOPE)
     timetable = Timetable(catalog, RunStarter(client), pace)
     settlements = Settlements(catalog, client)
@@ -213,7 +213,7 @@ async def house(
                 activities=[timetable.gather_facts, timetable.commit_plan, settlements.settle_run],
             ),
             Worker(client, task_queue=RUNS_QUEUE, activities=[admissions.admit_run]),
-            Worker(client, task_queue=runner.task_queue, activities=[agents.run_agent]),
+            Worker(client, task_queue=runner.task_queue_of("worked@1"), activities=[agents.run_agent]),
         ):
             await stack.enter_async_context(worker)
         yield House(client=client, catalog=catalog, content=content, agent=agent, clock=ServerClock(now), pace=pace)
