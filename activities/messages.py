@@ -35,13 +35,14 @@ class StepFacts:
     """What a step knows; no facts where the activation fires no more.
 
     `look_after` is how long a blocked schedule waits before it looks by itself, at first. `steps_per_run` makes a workflow
-    continue as new after so many steps; None leaves it to the size of its history.
+    continue as new after so many steps; None leaves it to the size of its history. `tzdata` is the version of the zone rules that the instants were found with.
     """
 
     facts: Facts | None
     waiting: bool
     look_after: timedelta
     steps_per_run: int | None = None
+    tzdata: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

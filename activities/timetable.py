@@ -9,6 +9,7 @@ from temporalio import activity
 from activities.failures import translated
 from activities.messages import CommitPlan, GatherFacts, StepFacts
 from activities.temporal import RunStarter
+from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog
 from horarium.control import stepping
 from horarium.schedule.identity import ActivationKey
@@ -54,6 +55,7 @@ class Timetable:
             waiting=gathered.waiting,
             look_after=self._pace.look_after,
             steps_per_run=self._pace.steps_per_run,
+            tzdata=tzdata_version(),
         )
 
     @activity.defn
