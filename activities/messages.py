@@ -35,7 +35,8 @@ class StepFacts:
     """What a step knows; no facts where the activation fires no more.
 
     `look_after` is how long a blocked schedule waits before it looks by itself, at first. `steps_per_run` makes a workflow
-    continue as new after so many steps; None leaves it to the size of its history. `tzdata` is the version of the zone rules that the instants were found with.
+    continue as new after so many steps; None leaves it to the size of its history. `tzdata` is the version of
+    the zone rules that the instants were found with.
     """
 
     facts: Facts | None
