@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple, TypeVar
 
 from horarium.calendar.calendars import Calendar
-from horarium.calendar.faults import Faults, pointer, shown
+from horarium.calendar.faults import Faults, shown
 from horarium.calendar.instants import ANY_END, ANY_START, read_bounds
 from horarium.calendar.rules import EVERY_YEAR, Interval, Rule
 from horarium.calendar.zone_names import check_timezone
@@ -59,7 +59,7 @@ def parse_calendar(document: object, *, at: str = "") -> Calendar:
     for name in ("start_at", "end_at"):
         if name not in document:
             sentence = f"{name!r} is required: a UTC time such as 2027-01-31T07:30:00Z."
-            faults.add(pointer(at, name), "missing_field", sentence)
+            faults.add(f"{at}/{name}", "missing_field", sentence)
     first, last = read_bounds(document.get("start_at", ANY_START), document.get("end_at", ANY_END), at, faults)
     faults.check_members(document, at, _MEMBERS)
     faults.raise_if_any()
@@ -78,8 +78,8 @@ def _parse_rules(
     if count == 0 and len(known) == len(lists):
         faults.add(at, "no_rules", "'calendars' and 'intervals' are both empty; at least one rule is needed.")
     calendars, intervals = lists["calendars"] or [], lists["intervals"] or []
-    rules = _parse_each(calendars[:MAX_RULES], pointer(at, "calendars"), faults, _parse_rule)
-    return rules, _parse_each(intervals[:MAX_RULES], pointer(at, "intervals"), faults, _parse_interval)
+    rules = _parse_each(calendars[:MAX_RULES], f"{at}/calendars", faults, _parse_rule)
+    return rules, _parse_each(intervals[:MAX_RULES], f"{at}/intervals", faults, _parse_interval)
 
 
 def _parse_each(
@@ -89,7 +89,7 @@ def _parse_each(
     parsed: list[_T] = []
     places: dict[Hashable, int] = {}
     for index, entry in enumerate(entries):
-        here = pointer(at, str(index))
+        here = f"{at}/{index}"
         result = parse(entry, here, faults)
         if result is None:
             continue
@@ -127,7 +127,7 @@ def _parse_field(
     field: _Field, rule: dict[object, object], at: str, faults: Faults
 ) -> tuple[int, tuple[tuple[int, int, int], ...]]:
     entries = _read_list(rule, field.name, at, faults)
-    here = pointer(at, field.name)
+    here = f"{at}/{field.name}"
     if entries is None:
         return 0, ()
     if not entries:
@@ -142,7 +142,7 @@ def _parse_field(
     end_before: int | None = None
     ranges: list[tuple[int, int, int]] = []
     for index, entry in enumerate(entries[:MAX_RANGES]):
-        place = pointer(here, str(index))
+        place = f"{here}/{index}"
         parsed = _parse_range(field, entry, place, faults)
         if parsed is None:
             continue
@@ -187,7 +187,7 @@ def _parse_interval(entry: object, at: str, faults: Faults) -> tuple[Hashable, I
     offset = _read_integer(entry, "offset_seconds", (0, MAX_EVERY_SECONDS - 1), at, faults)
     if every is not None and offset is not None and offset >= every:
         sentence = f"'offset_seconds' is {offset}; it must be less than 'every_seconds', which is {every}."
-        faults.add(pointer(at, "offset_seconds"), "offset_too_large", sentence)
+        faults.add(f"{at}/offset_seconds", "offset_too_large", sentence)
     faults.check_members(entry, at, _INTERVAL)
     if len(faults) > before or every is None or offset is None:
         return None
@@ -195,7 +195,7 @@ def _parse_interval(entry: object, at: str, faults: Faults) -> tuple[Hashable, I
 
 
 def _read_list(owner: dict[object, object], name: str, at: str, faults: Faults) -> list[object] | None:
-    here = pointer(at, name)
+    here = f"{at}/{name}"
     if name not in owner:
         faults.add(here, "missing_field", f"{name!r} is required: an array.")
         return None
@@ -214,7 +214,7 @@ def _read_integer(
     owner: dict[object, object], name: str, bounds: tuple[int, int], at: str, faults: Faults
 ) -> int | None:
     low, high = bounds
-    here = pointer(at, name)
+    here = f"{at}/{name}"
     if name not in owner:
         faults.add(here, "missing_field", f"{name!r} is required: an integer from {low} to {high}.")
         return None

@@ -176,7 +176,9 @@ def test_pointers_begin_where_the_cron_stands():
 
 def test_bounds_are_those_of_a_canonical_calendar():
     calendar = parse_cron("0 * * * *", "UTC", start_at="2026-01-01T00:00:00.5Z", end_at="2026-01-01T02:00:00Z")
-    assert [found.hour for found in calendar.between(datetime(2025, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))] == [1, 2]
+    assert [
+        found.hour for found in calendar.between(datetime(2025, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
+    ] == [1, 2]
     assert faults_of("0 * * * *", start_at="soon", end_at=5) == [
         ("/start_at", "not_a_timestamp"),
         ("/end_at", "not_a_timestamp"),
@@ -195,11 +197,15 @@ def test_a_text_of_a_thousand_characters_is_accepted_and_not_one_more():
 
 
 def test_a_date_matches_by_either_day_field_where_both_are_restricted():
-    assert [found.day for found in parse_cron("0 0 13 * 5", "UTC").between(MIDNIGHT, datetime(2026, 1, 31, tzinfo=UTC))] == [2, 9, 13, 16, 23, 30]
+    assert [
+        found.day for found in parse_cron("0 0 13 * 5", "UTC").between(MIDNIGHT, datetime(2026, 1, 31, tzinfo=UTC))
+    ] == [2, 9, 13, 16, 23, 30]
 
 
 def test_a_day_field_that_begins_with_a_star_restricts_as_the_other_does():
-    assert [found.day for found in parse_cron("0 0 */2 * 3", "UTC").between(MIDNIGHT, datetime(2026, 1, 31, tzinfo=UTC))] == [7, 21]
+    assert [
+        found.day for found in parse_cron("0 0 */2 * 3", "UTC").between(MIDNIGHT, datetime(2026, 1, 31, tzinfo=UTC))
+    ] == [7, 21]
 
 
 PLAIN = st.builds(

@@ -180,7 +180,9 @@ def test_a_bad_document_is_refused_at_its_place(pointer, value, expected):
 
 
 def test_the_good_document_is_accepted_as_it_is():
-    assert parse_calendar(GOOD).after(datetime(2026, 1, 2, 6, 10, tzinfo=UTC)) == datetime(2026, 1, 2, 6, 30, tzinfo=UTC)
+    assert parse_calendar(GOOD).after(datetime(2026, 1, 2, 6, 10, tzinfo=UTC)) == datetime(
+        2026, 1, 2, 6, 30, tzinfo=UTC
+    )
 
 
 @pytest.mark.parametrize("document", [None, [], "calendar", 5, True, 1.5, [GOOD]])
@@ -296,7 +298,9 @@ def nested(depth: int) -> object:
     return value
 
 
-@pytest.mark.parametrize("junk", [nested(100_000), HUGE, -HUGE, float("nan"), float("inf"), "\ud800", "\x00", b"x", object()], ids=shown)
+@pytest.mark.parametrize(
+    "junk", [nested(100_000), HUGE, -HUGE, float("nan"), float("inf"), "\ud800", "\x00", b"x", object()], ids=shown
+)
 @pytest.mark.parametrize("pointer", ["/timezone", "/calendars", "/calendars/0", "/calendars/0/hour", "/calendars/0/hour/0", "/calendars/0/hour/0/end", "/intervals", "/intervals/0/every_seconds", "/start_at", "/junk"])  # fmt: skip
 def test_junk_anywhere_is_a_fault_and_never_a_crash(pointer, junk):
     assert faults_of(changed(pointer, junk))

@@ -43,7 +43,9 @@ def test_every_zone_has_the_offsets_that_the_standard_library_reads():
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["Europe/Zurich", "America/New_York", "Africa/Casablanca", "Pacific/Apia", "Asia/Kolkata", "UTC"])
+@pytest.mark.parametrize(
+    "name", ["Europe/Zurich", "America/New_York", "Africa/Casablanca", "Pacific/Apia", "Asia/Kolkata", "UTC"]
+)
 def test_spans_meet_without_a_gap(name):
     second = -(10**11)
     for _ in range(500):
@@ -85,7 +87,9 @@ def test_the_version_is_the_one_of_the_package():
 
 
 def test_an_instant_is_shown_on_the_wall_of_its_zone():
-    assert local_time(datetime(2026, 7, 1, 5, 30, tzinfo=UTC), "Europe/Zurich").isoformat() == "2026-07-01T07:30:00+02:00"
+    assert (
+        local_time(datetime(2026, 7, 1, 5, 30, tzinfo=UTC), "Europe/Zurich").isoformat() == "2026-07-01T07:30:00+02:00"
+    )
     with pytest.raises(ValueError, match="aware"):
         local_time(datetime(2026, 7, 1), "UTC")
 
