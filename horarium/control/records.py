@@ -1,0 +1,276 @@
+"""What is stored of schedules, as plain documents for people and programs: records, the directory, ledger and events.
+
+All values are ready for JSON: instants are texts in UTC that end in `Z`. One call is one transaction, so a document never
+shows two moments.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from horarium.catalog import ledger
+from horarium.catalog.presence import Observation, execution_ready, observations
+from horarium.catalog.schedules import (
+    Activation,
+    Environment,
+    Schedule,
+    Version,
+    find_activation,
+    list_events,
+    list_schedules,
+    require_environment,
+    require_schedule,
+    require_version,
+)
+from horarium.catalog.tables import schedules
+from horarium.errors import Conflict, NotFound, Refused
+from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key
+from horarium.schedule.ledger import Disposition, Reason
+
+MAX_PAGE = 50
+"""Schedules on one page of the directory (the canonical contract)."""
+SHORTEST_PREFIX = 6
+"""Characters of a schedule id that are enough where they are unique."""
+_SHOWN_MATCHES = 5
+_UUID_LENGTH = 36
+
+
+def record(connection: Connection, key: ScheduleKey, *, revision: int | None = None, now: datetime) -> dict[str, Any]:
+    """A schedule at its head, or at one exact revision, with its activation and the runtime state observed last.
+
+    Raises `NotFound` for an environment, schedule or revision that is not there.
+    """
+    environment = require_environment(connection, key.scope)
+    schedule = require_schedule(connection, key)
+    version = require_version(connection, schedule, schedule.head_revision if revision is None else revision)
+    seen = observations(connection, [schedule]).get(schedule.row)
+    shown = _entry(connection, environment, schedule, version, seen, ready=execution_ready(connection, now=now))
+    return {**shown, "configuration": version.document}
+
+
+def directory(
+    connection: Connection,
+    scope: Scope,
+    *,
+    after: str | None = None,
+    limit: int = 25,
+    include_retired: bool = False,
+    now: datetime,
+) -> dict[str, Any]:
+    """A page of an environment's schedules by UUID: `{"schedules": […], "next_cursor": UUID or None}`.
+
+    An entry is the record of the head with its `name` and `next_due` in place of the configuration. Raises `Refused` for a
+    limit outside of 1 to 50 and for a cursor that is no UUID.
+    """
+    if not 1 <= limit <= MAX_PAGE:
+        raise Refused(
+            "invalid_limit",
+            f"A page has 1 to {MAX_PAGE} schedules, not {limit}.",
+            next_step="Continue with the next_cursor of the page before.",
+        )
+    behind = None if after is None else schedule_key(scope, after).schedule_id
+    environment = require_environment(connection, scope)
+    found = list_schedules(connection, scope, after=behind, limit=limit + 1, include_retired=include_retired)
+    page = found[:limit]
+    seen = observations(connection, page)
+    ready = execution_ready(connection, now=now)
+    listed = []
+    for schedule in page:
+        head = require_version(connection, schedule, schedule.head_revision)
+        entry = _entry(connection, environment, schedule, head, seen.get(schedule.row), ready=ready)
+        due = next_due(connection, schedule, now=now)
+        listed.append({"name": head.document["name"], **entry, "next_due": None if due is None else instant_text(due)})
+    more = len(found) > limit
+    return {"schedules": listed, "next_cursor": page[-1].key.schedule_id if more else None}
+
+
+def next_due(connection: Connection, schedule: Schedule, *, now: datetime) -> datetime | None:
+    """The next instant that a live activation has not accounted for; None where nothing fires."""
+    activation = find_activation(connection, schedule, schedule.generation)
+    if activation is None or not activation.is_live:
+        return None
+    version = require_version(connection, schedule, activation.revision)
+    return version.configuration.calendar.after(max(now, activation.activated_at))
+
+
+def occurrences(
+    connection: Connection,
+    key: ScheduleKey,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    dispositions: Sequence[Disposition] = (),
+    generation: int | None = None,
+    touched_since: datetime | None = None,
+    limit: int | None = None,
+    newest_first: bool = False,
+) -> list[dict[str, Any]]:
+    """A schedule's ledger: one document for each due instant, span of them, or manual run.
+
+    `since` and `until` are nominal times; a span counts where any of it lies between them. `touched_since` leaves what is
+    open or was closed from then on. `lateness_ms` is how long after its nominal time the agent began.
+    """
+    schedule = require_schedule(connection, key)
+    found = ledger.list_entries(
+        connection,
+        schedule,
+        generation=generation,
+        since=since,
+        until=until,
+        dispositions=dispositions,
+        touched_since=touched_since,
+        newest_first=newest_first,
+        limit=limit,
+    )
+    return [_occurrence(entry, run) for entry, run in found]
+
+
+def events(connection: Connection, key: ScheduleKey, *, after: int = 0, limit: int = 1_000) -> list[dict[str, Any]]:
+    """A schedule's audit events, oldest first, beginning behind the event with the id `after`."""
+    schedule = require_schedule(connection, key)
+    return [
+        {
+            "id": row["id"],
+            "at": instant_text(row["at"]),
+            "kind": row["kind"],
+            "actor": row["actor"],
+            "generation": row["generation"],
+            "revision": row["revision"],
+            "details": row["details"],
+        }
+        for row in list_events(connection, schedule, after=after, limit=limit)
+    ]
+
+
+def resolve(connection: Connection, scope: Scope, written: str) -> ScheduleKey:
+    """The schedule that a person means: by its UUID, or by the first characters of it where no other begins so.
+
+    A whole UUID is not looked up. Raises `NotFound`, `Conflict` where several begin so, `Refused` for what is neither.
+    """
+    start = written.lower()
+    partial = SHORTEST_PREFIX <= len(start) < _UUID_LENGTH and not set(start) - set("0123456789abcdef-")
+    if not partial:
+        return schedule_key(scope, written)
+    require_environment(connection, scope)
+    query = (
+        select(schedules.c.schedule_id)
+        .where(
+            schedules.c.org_id == scope.org_id,
+            schedules.c.environment_id == scope.environment_id,
+            schedules.c.schedule_id.startswith(start, autoescape=True),
+        )
+        .order_by(schedules.c.schedule_id)
+        .limit(_SHOWN_MATCHES + 1)
+    )
+    found = connection.execute(query).scalars().all()
+    if not found:
+        raise NotFound(
+            "schedule_not_found",
+            f"No schedule in {scope.org_id}/{scope.environment_id} has an id that begins with {start!r}.",
+            next_step="`horarium list` shows those that are there.",
+        )
+    if len(found) > 1:
+        more = " and more" if len(found) > _SHOWN_MATCHES else ""
+        raise Conflict(
+            "ambiguous_schedule_id",
+            f"Several schedules begin with {start!r}: {', '.join(found[:_SHOWN_MATCHES])}{more}.",
+            next_step="Write more of the id.",
+        )
+    return schedule_key(scope, found[0])
+
+
+def _entry(
+    connection: Connection,
+    environment: Environment,
+    schedule: Schedule,
+    version: Version,
+    seen: Observation | None,
+    *,
+    ready: bool,
+) -> dict[str, Any]:
+    activation = find_activation(connection, schedule, schedule.generation)
+    head = version
+    if version.revision != schedule.head_revision:
+        head = require_version(connection, schedule, schedule.head_revision)
+    return {
+        "schedule_id": schedule.key.schedule_id,
+        "resource_id": version.resource_id,
+        "reference": _reference(schedule, version),
+        "head": _reference(schedule, head),
+        "retired": schedule.retired_at is not None,
+        "published_at": instant_text(version.published_at),
+        "published_by": version.published_by,
+        "activation": None if activation is None else _activation(connection, schedule, activation),
+        "runtime": _runtime(environment, activation, seen),
+        "execution_ready": ready,
+    }
+
+
+def _reference(schedule: Schedule, version: Version) -> dict[str, Any]:
+    return {"schedule_id": schedule.key.schedule_id, "revision": version.revision, "digest": version.digest}
+
+
+def _activation(connection: Connection, schedule: Schedule, activation: Activation) -> dict[str, Any]:
+    return {
+        "version": _reference(schedule, require_version(connection, schedule, activation.revision)),
+        "generation": activation.generation,
+        "enabled": activation.enabled,
+        "changed_at": instant_text(activation.changed_at),
+        "changed_by": activation.changed_by,
+    }
+
+
+def _runtime(environment: Environment, activation: Activation | None, seen: Observation | None) -> dict[str, Any]:
+    """The runtime state (DESIGN.md, section 7). What was observed of another generation says nothing about this one."""
+    generation = 0 if activation is None else activation.generation
+    current = seen if seen is not None and seen.generation == generation else None
+    state, reason = _state(environment, activation, current)
+    runtime = {"state": state, "generation": generation}
+    if current is not None:
+        runtime["observed_at"] = instant_text(current.observed_at)
+    if reason is not None:
+        runtime["reason"] = reason
+    return runtime
+
+
+def _state(
+    environment: Environment, activation: Activation | None, current: Observation | None
+) -> tuple[str, str | None]:
+    if environment.runtime_profile is None:
+        return "unconfigured", None
+    if activation is None:
+        return "paused", None
+    if activation.enabled and activation.ended_as == Reason.REVIEW:
+        # Known from the catalog alone, and worth knowing before the controller comes by.
+        return "review", activation.ended_reason
+    if current is not None:
+        return current.state, current.reason
+    return ("pending" if activation.enabled else "stopping"), None
+
+
+def _occurrence(entry: ledger.Entry, run: ledger.Run | None) -> dict[str, Any]:
+    evidence = None if run is None else run.evidence
+    sentence = (evidence or {}).get("sentence") or (None if entry.reason is None else entry.reason.sentence)
+    begun = None if run is None else run.begun_at
+    return {
+        "first_at": instant_text(entry.first_at),
+        "last_at": instant_text(entry.last_at),
+        "count": entry.count,
+        "disposition": entry.disposition.value,
+        "reason": None if entry.reason is None else entry.reason.value,
+        "sentence": sentence,
+        "generation": entry.generation,
+        "trigger": entry.trigger,
+        "run_id": None if run is None else run.run_id,
+        "workflow_id": None if run is None else run.workflow_id,
+        "agent_version": None if run is None else run.agent_version,
+        "begun_at": None if begun is None else instant_text(begun),
+        "lateness_ms": None if begun is None else (begun - entry.first_at) // timedelta(milliseconds=1),
+        "ended_at": None if run is None or run.ended_at is None else instant_text(run.ended_at),
+        "summary": None if run is None else run.summary,
+        "outputs": None if run is None else run.outputs,
+        "cost": None if run is None else run.cost,
+        "evidence": evidence,
+    }
