@@ -1,7 +1,6 @@
 """`horarium demo`: the main job from end to end, in a temporary folder and on free ports, in about a minute."""
 
 import asyncio
-import json
 import shutil
 import tempfile
 import time
@@ -9,15 +8,19 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from examples.ingestion import sample
 from horarium.catalog import Catalog
 from horarium.control.activation import Reviewed, enable, pause
 from horarium.control.audit import Audit, audit
 from horarium.control.publication import publish
+from horarium.control.reckoning import Problem
 from horarium.control.records import occurrences
-from horarium.errors import HorariumError, Misconfigured, Unavailable
-from horarium.schedule.identity import ScheduleKey, instant_text, schedule_key
+from horarium.errors import Misconfigured, Unavailable
+from horarium.schedule.identity import ActivationKey, ScheduleKey, schedule_key
+from horarium.schedule.ledger import Disposition
 from starter.data_folder import DataFolder
 from starter.dev import EXAMPLE_AGENTS, Running, start
 from starter.documents import read_document
@@ -30,10 +33,15 @@ ENABLE_WITHIN = timedelta(seconds=20)
 LAST_RUN_WITHIN = timedelta(seconds=15)
 LATE_MS = 5_000
 """A run later than this is no demonstration of anything."""
+FEWEST = 3
+"""Instants that have to be answered, of six."""
+
+Row = dict[str, Any]
+"""A line of the ledger, as `horarium.control.records` tells it."""
 
 
 async def demo(*, keep: bool) -> int:
-    """Show a schedule at work. Returns 0 only if every due instant was answered by a run that succeeded, and the audit agrees."""
+    """Show a schedule at work. Returns 0 only if every due instant was answered by a success and the audit agrees."""
     folder = Path(tempfile.mkdtemp(prefix="horarium-demo-"))
     settings = load({}, data=folder)
     try:
@@ -114,35 +122,33 @@ async def _watch(catalog: Catalog, key: ScheduleKey, *, for_seconds: float) -> N
         raise Misconfigured("No occurrence was answered within half a minute. The logs in the data folder say why.")
 
 
-async def _settled(catalog: Catalog, key: ScheduleKey) -> "Sequence[Row]":
+async def _settled(catalog: Catalog, key: ScheduleKey) -> Sequence[Row]:
     deadline = time.monotonic() + LAST_RUN_WITHIN.total_seconds()
     while True:
         rows = await catalog.read(occurrences, key)
-        if all(row["closed_at"] is not None for row in rows) or time.monotonic() > deadline:
+        if all(not Disposition(row["disposition"]).is_open for row in rows) or time.monotonic() > deadline:
             return rows
         await asyncio.sleep(0.2)
 
 
-def _conclude(rows: "Sequence[Row]", checked: Audit, running: Running, settings: Settings, key: ScheduleKey) -> None:
+def _conclude(rows: Sequence[Row], checked: Audit, running: Running, settings: Settings, key: ScheduleKey) -> None:
     _say("\nThe ledger:")
     for row in rows:
-        _say(
-            f"  {row['first_at']}  ×{row['count']}  {row['disposition']:<10} {row['reason'] or '-':<10} {_late(row):>9}  {row['run_id'] or ''}"
-        )
+        answer = f"{row['disposition']:<10} {row['reason'] or '':<8}"
+        _say(f"  {row['first_at']}  {answer} {_late(row):>9}  run {row['run_id'] or '-'}")
     outputs = [output for row in rows for output in (row["outputs"] or [])]
     if outputs:
         report = settings.data / "content" / "outputs" / outputs[-1]
         _say(f"\nThe agent's last report ({report}):\n")
         _say("\n".join(f"  {line}" for line in report.read_text().splitlines()))
-    _say(
-        f"\nIn Temporal's user interface: {running.ui_address}/namespaces/default/workflows/schedule%2F{key.path.replace('/', '%2F')}%2F1"
-    )
+    workflow = quote(ActivationKey(schedule=key, generation=1).workflow_id, safe="")
+    _say(f"\nIn Temporal's user interface: {running.ui_address}/namespaces/default/workflows/{workflow}")
     _say("\nhorarium audit:")
     _say(f"  due {checked.due} = " + " + ".join(f"{count} {name}" for name, count in checked.dispositions.items()))
-    _say(f"  missing {len(checked.missing)}, duplicate {len(checked.duplicate)}, undue {len(checked.undue)}")
+    _say("  " + ", ".join(f"{problem} {checked.count(problem)}" for problem in Problem))
 
 
-def _problems(rows: "Sequence[Row]", checked: Audit) -> list[str]:
+def _problems(rows: Sequence[Row], checked: Audit) -> list[str]:
     problems = [
         f"{row['first_at']} was {row['disposition']} ({row['reason']})."
         for row in rows
@@ -151,6 +157,14 @@ def _problems(rows: "Sequence[Row]", checked: Audit) -> list[str]:
     problems += [f"{row['first_at']} began {_late(row)} late." for row in rows if (row["lateness_ms"] or 0) > LATE_MS]
     if not checked.clean:
         problems.append("The audit is not clean.")
-    if len(rows) < 3:
+    if len(rows) < FEWEST:
         problems.append(f"Only {len(rows)} instants were answered.")
     return problems
+
+
+def _late(row: Row) -> str:
+    return "" if row["lateness_ms"] is None else f"+{row['lateness_ms']} ms"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
