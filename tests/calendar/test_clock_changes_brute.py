@@ -1,3 +1,4 @@
+# ruff: noqa: DTZ001 - a wall time without a zone is what the scan needs
 """Every zone around the changes of its clock from 1970 to 2040, against a scan that knows nothing of our search.
 
 The scan asks the standard library for the local fields of every UTC second in question and compares them with

@@ -144,7 +144,7 @@ REFUSED = [
             "2026-01-01T00:00:00,5Z",
             " 2026-01-01T00:00:00Z",
             "2026-01-01T00:00:00Z\n",
-            "２026-01-01T00:00:00Z",
+            "\uff12026-01-01T00:00:00Z",
             "12026-01-01T00:00:00Z",
         )
     ],
@@ -329,14 +329,21 @@ JSON = st.recursive(
 )
 
 
-@given(JSON)
-def test_any_value_is_parsed_or_refused(document):
+def refusal_of(document: object) -> InvalidSchedule | None:
     try:
         parse_calendar(document)
     except InvalidSchedule as refused:
-        assert refused.faults
-        json.dumps([(fault.pointer, fault.code, fault.sentence) for fault in refused.faults]).encode()
-        assert all(fault.pointer == "" or fault.pointer.startswith("/") for fault in refused.faults)
+        return refused
+    return None
+
+
+@given(JSON)
+def test_any_value_is_parsed_or_refused(document):
+    refused = refusal_of(document)
+    if refused is not None:
+        told = [(fault.pointer, fault.code, fault.sentence) for fault in refused.faults]
+        assert json.dumps(told, ensure_ascii=False).encode()
+        assert all(pointer == "" or pointer.startswith("/") for pointer, _, _ in told)
 
 
 @given(st.data())
@@ -354,10 +361,6 @@ def test_a_good_document_with_one_place_spoilt_is_parsed_or_refused(data):
     collect(document)
     owner, key = data.draw(st.sampled_from(places))
     owner[key] = data.draw(JSON)
-    try:
-        calendar = parse_calendar(document)
-    except InvalidSchedule as refused:
-        assert refused.faults
-    else:
-        found = calendar.after(datetime(2026, 6, 1, tzinfo=UTC))
+    if refusal_of(document) is None:
+        found = parse_calendar(document).after(datetime(2026, 6, 1, tzinfo=UTC))
         assert found is None or found > datetime(2026, 6, 1, tzinfo=UTC)

@@ -1,3 +1,4 @@
+# ruff: noqa: DTZ001 - naive datetimes are refused
 """The zone data: ours are those of the package, whatever the host says, and are read as `zoneinfo` reads them."""
 
 import json
