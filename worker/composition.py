@@ -15,9 +15,8 @@ from activities.timetable import Timetable
 from horarium.agents.host import AgentHost
 from horarium.agents.runner import AgentRunner
 from horarium.catalog import Catalog
+from worker.plugin import WORKFLOWS
 from worker.settings import Settings
-from workflows.run import RunWorkflow
-from workflows.schedule import ScheduleWorkflow
 
 GRACE = timedelta(seconds=5)
 """For local activities and decisions that are under way; waits for a nominal second are given up at once."""
@@ -41,7 +40,7 @@ def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Wor
     return Worker(
         client,
         task_queue=SCHEDULES_QUEUE,
-        workflows=[ScheduleWorkflow, RunWorkflow],
+        workflows=WORKFLOWS,
         activities=[timetable.gather_facts, timetable.commit_plan, settlements.settle_run],
         max_concurrent_workflow_tasks=WORKFLOW_TASKS,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,

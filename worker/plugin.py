@@ -4,7 +4,7 @@ import dataclasses
 
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import WorkflowRunner
+from temporalio.worker import ReplayerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
@@ -23,19 +23,21 @@ PASSTHROUGH = (
 """What workflows may share with the process. `workflows` as a whole is not among them: its globals would be shared too."""
 
 
+WORKFLOWS = (ScheduleWorkflow, RunWorkflow)
+"""What a schedule worker runs, and what stored histories are replayed with."""
+
+
+class _HorariumPlugin(SimplePlugin):
+    def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
+        """Give a replayer our workflows, unless it named others. A worker always names its own: one of activities has none."""
+        config = super().configure_replayer(config)
+        config["workflows"] = config.get("workflows") or WORKFLOWS
+        return config
+
+
 def horarium_plugin() -> SimplePlugin:
-    """What every client of ours connects with; its workers inherit it."""
-    return SimplePlugin(
-        "horarium",
-        data_converter=pydantic_data_converter,
-        workflow_runner=_runner,
-        workflows=_workflows,  # a callable: only a worker that asked for workflows is given them
-    )
-
-
-def _workflows(asked: object) -> list[type]:
-    """A worker of activities alone passes none, and stays one."""
-    return [ScheduleWorkflow, RunWorkflow] if asked is None or asked else []
+    """What every client of ours connects with; its workers inherit it, and a replayer takes it as it is."""
+    return _HorariumPlugin("horarium", data_converter=pydantic_data_converter, workflow_runner=_runner)
 
 
 def _runner(_given: WorkflowRunner | None) -> WorkflowRunner:

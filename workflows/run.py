@@ -73,7 +73,35 @@ class RunWorkflow:
             return None
         assert admission.dispatch is not None, "an admitted run has somewhere to go"
         self._tell("admitted, with its agent")
-        return await _done(admission.dispatch)
+        return await self._with_its_agent(admission.dispatch)
+
+    async def _with_its_agent(self, dispatch: Dispatch) -> Outcome:
+        """Hand the run to its agent, and say how it ended."""
+        try:
+            done: AgentDone = await workflow.execute_activity(
+                RUN_AGENT,
+                RunAgent(run_id=dispatch.run_id, agent_version=dispatch.agent_version, idempotent=dispatch.idempotent),
+                result_type=AgentDone,
+                task_queue=dispatch.task_queue,
+                schedule_to_start_timeout=timedelta(seconds=dispatch.pick_up_seconds),
+                start_to_close_timeout=timedelta(seconds=dispatch.max_run_seconds),
+                heartbeat_timeout=options.AGENT_HEARTBEAT,
+                retry_policy=options.IDEMPOTENT_AGENT_RETRY if dispatch.idempotent else options.AGENT_RETRY,
+                # A cancelled agent is waited for, so that its end is recorded and its slot is not given away too early.
+                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=f"agent {dispatch.agent_version}",
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            return _undone(error.cause)
+        return Outcome(
+            disposition=Disposition.SUCCEEDED if done.succeeded else Disposition.FAILED,
+            reason=None if done.succeeded else Reason.AGENT_REPORTED_FAILURE,
+            summary=done.summary,
+            outputs=done.outputs,
+            cost=done.cost,
+        )
 
     async def _settle(self, outcome: Outcome) -> None:
         """Write the outcome down, however long the catalog is away: a run that is not settled holds its slot."""
@@ -102,34 +130,6 @@ class RunWorkflow:
             f"{key.activation.generation}, nominal time **{instant_text(key.nominal_time)}**: "
             f"**{state}**{f' ({reason})' if reason else ''}"
         )
-
-
-async def _done(dispatch: Dispatch) -> Outcome:
-    try:
-        done: AgentDone = await workflow.execute_activity(
-            RUN_AGENT,
-            RunAgent(run_id=dispatch.run_id, agent_version=dispatch.agent_version, idempotent=dispatch.idempotent),
-            result_type=AgentDone,
-            task_queue=dispatch.task_queue,
-            schedule_to_start_timeout=timedelta(seconds=dispatch.pick_up_seconds),
-            start_to_close_timeout=timedelta(seconds=dispatch.max_run_seconds),
-            heartbeat_timeout=options.AGENT_HEARTBEAT,
-            retry_policy=options.IDEMPOTENT_AGENT_RETRY if dispatch.idempotent else options.AGENT_RETRY,
-            # A cancelled agent is waited for, so that its end is recorded and its slot is not given away too early.
-            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            summary=f"agent {dispatch.agent_version}",
-        )
-    except ActivityError as error:
-        if is_cancelled_exception(error):
-            raise
-        return _undone(error.cause)
-    return Outcome(
-        disposition=Disposition.SUCCEEDED if done.succeeded else Disposition.FAILED,
-        reason=None if done.succeeded else Reason.AGENT_REPORTED_FAILURE,
-        summary=done.summary,
-        outputs=done.outputs,
-        cost=done.cost,
-    )
 
 
 def _undone(cause: BaseException | None) -> Outcome:

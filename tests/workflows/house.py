@@ -2,15 +2,14 @@
 
 import asyncio
 import contextlib
-import itertools
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
 from activities.admission import Admissions
@@ -21,33 +20,39 @@ from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
 from activities.temporal import RunStarter
 from activities.timetable import Pace, Timetable
 from horarium.agents import Agent, AgentReport, AgentRunner, CronStartEvent, RunContext, handles
+from horarium.agents.events import RunBrief
 from horarium.authority.content import ContentFolder
 from horarium.catalog import Catalog, ledger, migrate, presence
-from horarium.catalog.schedules import ensure_environment, find_activation, require_schedule
+from horarium.catalog.schedules import Activation, ensure_environment, find_activation, require_schedule
 from horarium.control.activation import Changed, Reviewed, enable, pause, retire
 from horarium.control.publication import publish
-from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, schedule_key
+from horarium.errors import Unavailable
+from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope, schedule_key
 from starter.temporal import Temporal
+from tests.workflows.invariant import assert_every_instant_has_one_answer
+from tests.workflows.lasting import Script
 from workflows.run import RunWorkflow
 from workflows.schedule import ScheduleWorkflow
 
 SCOPE = Scope(org_id="acme", environment_id="test")
 LONG_LEASE = timedelta(days=3_650)
+AGENTS_QUEUE = "house/worked@1"
 
 
 class Worked(Agent):
-    """Succeeds, or does what the test put in `script` for the run's nominal time."""
+    """Succeeds, or does what the test put in `script` for the run's nominal time: raises, or works so many seconds."""
 
     name = "worked"
     version = "1"
+    max_run_seconds = 2
 
     def __init__(self) -> None:
-        self.begun: list[datetime] = []
+        self.begun: list[RunBrief] = []
         self.script: dict[datetime, BaseException | float] = {}
 
     @handles(CronStartEvent)
     async def work(self, event: CronStartEvent, context: RunContext) -> AgentReport:
-        self.begun.append(event.run.nominal_time)
+        self.begun.append(event.run)
         scripted = self.script.get(event.run.nominal_time)
         if isinstance(scripted, BaseException):
             raise scripted
@@ -55,122 +60,106 @@ class Worked(Agent):
         return AgentReport.succeeded("worked")
 
 
-def every(seconds: int, *, offset: int = 0, **policy: Any) -> dict[str, Any]:
-    """A configuration of an interval."""
-    return configuration([], [{"every_seconds": seconds, "offset_seconds": offset}], **policy)
+class OutableCatalog(Catalog):
+    """Does not answer while `is_out`."""
+
+    is_out = False
+
+    async def read(self, *args: Any, **kwargs: Any) -> Any:
+        self._answer()
+        return await super().read(*args, **kwargs)
+
+    async def write(self, *args: Any, **kwargs: Any) -> Any:
+        self._answer()
+        return await super().write(*args, **kwargs)
+
+    def _answer(self) -> None:
+        if self.is_out:
+            raise Unavailable("catalog_unavailable", "The catalog does not answer: it is out.")
 
 
-def weekdays(hour: int, minute: int, zone: str) -> dict[str, Any]:
-    """A configuration of Monday to Friday at one time."""
-    rule = {
-        field: [{"start": start, "end": end, "step": 1}]
-        for field, (start, end) in {
-            "second": (0, 0),
-            "minute": (minute, minute),
-            "hour": (hour, hour),
-            "day_of_month": (1, 31),
-            "month": (1, 12),
-            "day_of_week": (1, 5),
-        }.items()
-    }
-    return configuration([rule], [], zone=zone)
-
-
-def configuration(
-    calendars: list[Mapping[str, Any]],
-    intervals: list[Mapping[str, Any]],
-    *,
-    zone: str = "UTC",
-    end_at: str = "2199-12-31T23:59:59Z",
-    overlap: str = "skip",
-    window: int = 60,
-    pause_on_failure: bool = False,
-    slots: int | None = None,
-) -> dict[str, Any]:
-    """A configuration for the agent `worked@1`."""
-    policy: dict[str, Any] = {
-        "overlap": overlap,
-        "catchup_window_seconds": window,
-        "pause_on_failure": pause_on_failure,
-    }
-    if slots is not None:
-        policy["max_concurrent_runs"] = slots
-    return {
-        "name": "A test",
-        "calendar": {
-            "timezone": zone,
-            "calendars": calendars,
-            "intervals": intervals,
-            "start_at": "1970-01-01T00:00:00Z",
-            "end_at": end_at,
-        },
-        "policy": policy,
-        "run": {
-            "agent_version": "worked@1",
-            "input": "letters",
-            "output_target": "reports",
-            "grants": [],
-            "budget_id": None,
-            "usage_class": "test_simulation",
-        },
-    }
-
-
-@dataclass
+@dataclass(kw_only=True)
 class House:
-    """What a test holds in its hands."""
+    """What a test holds in its hands. `agent` does the runs, or `script` where they are `LastingRun`s."""
 
     client: Client
-    catalog: Catalog
+    catalog: OutableCatalog
     content: ContentFolder
+    host: CatalogHost
     agent: Worked
-    clock: "ServerClock"
-    pace: Pace
+    script: Script
+    server_time: Callable[[], Awaitable[datetime]]
+    schedules: list[ActivationKey] = field(default_factory=list)
 
     @property
     def temporal(self) -> Temporal:
         return Temporal(self.client)
 
+    @property
+    def begun(self) -> list[datetime]:
+        """The nominal times of the runs that were begun, in that order."""
+        return [brief.nominal_time for brief in (*self.agent.begun, *self.script.begun)]
+
+    async def now(self) -> datetime:
+        """The server's time, as a person with the right time would have it."""
+        return (await self.server_time()).astimezone(UTC)
+
     async def published(self, document: Mapping[str, Any], key: ScheduleKey | None = None) -> ScheduleKey:
         key = key or schedule_key(SCOPE, str(uuid.uuid4()))
-        now = await self.clock.now()
-        await self.catalog.write(publish, key, document, expected_revision=None, by="tester", now=now)
+        await self.catalog.write(publish, key, document, expected_revision=None, by="tester", now=await self.now())
         return key
 
-    async def enabled(self, key: ScheduleKey) -> Changed:
-        now = await self.clock.now()
-        changed = await self.catalog.write(enable, key, Reviewed(), self.content, by="tester", now=now)
-        assert await self.temporal.start_schedule(changed.key)
+    async def enabled(self, key: ScheduleKey, *, now: datetime | None = None, start: bool = True) -> Changed:
+        at = now or await self.now()
+        changed: Changed = await self.catalog.write(enable, key, Reviewed(), self.content, by="tester", now=at)
+        self.schedules.append(changed.key)
+        if start:
+            assert await self.temporal.start_schedule(changed.key)
         return changed
 
-    async def paused(self, key: ScheduleKey, *, nudge: bool = True) -> None:
-        changed = await self.catalog.write(pause, key, Reviewed(), by="tester", now=await self.clock.now())
+    async def paused(self, key: ScheduleKey, *, nudge: bool = True, now: datetime | None = None) -> Changed:
+        at = now or await self.now()
+        changed: Changed = await self.catalog.write(pause, key, Reviewed(), by="tester", now=at)
         if nudge and changed.ended is not None:
             await self.temporal.signal(changed.ended, "pause")
+        return changed
 
-    async def retired(self, key: ScheduleKey) -> None:
-        changed = await self.catalog.write(retire, key, Reviewed(), by="tester", now=await self.clock.now())
-        if changed.ended is not None:
+    async def retired(self, key: ScheduleKey, *, nudge: bool = True, now: datetime | None = None) -> Changed:
+        at = now or await self.now()
+        changed: Changed = await self.catalog.write(retire, key, Reviewed(), by="tester", now=at)
+        if nudge and changed.ended is not None:
             await self.temporal.signal(changed.ended, "retire")
+        return changed
 
     def entries(self, key: ScheduleKey) -> list[ledger.Entry]:
         with self.catalog.reading() as connection:
             return [entry for entry, _ in ledger.list_entries(connection, require_schedule(connection, key))]
 
-    def activation(self, key: ActivationKey) -> Any:
+    def fates(self, key: ScheduleKey, *, since: datetime) -> list[tuple[int, int, str, str | None]]:
+        """The ledger in seconds from `since`: first, last, disposition, reason."""
+        return [
+            (_seconds(entry.first_at - since), _seconds(entry.last_at - since), entry.disposition, entry.reason)
+            for entry in self.entries(key)
+        ]
+
+    def activation(self, key: ActivationKey) -> Activation:
         with self.catalog.reading() as connection:
-            return find_activation(connection, require_schedule(connection, key.schedule), key.generation)
+            found = find_activation(connection, require_schedule(connection, key.schedule), key.generation)
+        assert found is not None
+        return found
 
+    def workflow(self, key: ActivationKey | RunKey) -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(key.workflow_id)
 
-class ServerClock:
-    """The server's time, as a person with the right time would have it."""
+    async def until(self, holds: Callable[[], object], *, within: float = 20) -> None:
+        """Wait in real time until something holds."""
+        async with asyncio.timeout(within):
+            while not holds():
+                await asyncio.sleep(0.02)
 
-    def __init__(self, now: Any) -> None:
-        self._now = now
-
-    async def now(self) -> datetime:
-        instant: datetime = await self._now()
-        return instant.astimezone(UTC)
+    async def check(self) -> None:
+        begun = (*self.agent.begun, *self.script.begun)
+        assert_every_instant_has_one_answer(self.catalog, SCOPE, begun=begun, now=await self.now())
 
 
 @contextlib.asynccontextmanager
@@ -178,45 +167,70 @@ async def house(
     client: Client,
     folder: Path,
     *,
-    now: Any,
+    server_time: Callable[[], Awaitable[datetime]],
+    clock: WorkerClock,
     pace: Pace,
     run_workflow: type = RunWorkflow,
-    clock: WorkerClock | None = None,
+    timetable: type[Timetable] = Timetable,
+    without: Sequence[str] = (),
 ) -> AsyncIterator[House]:
-    """Set everything up on an empty folder, and take it down again."""
+    """Set everything up on an empty folder, take it down again, and hold the ledger to its promise.
+
+    `without` names task queues that nobody serves.
+    """
     for area in ("inputs", "outputs/reports"):
         (folder / "content" / area).mkdir(parents=True)
     (folder / "content" / "inputs" / "letters").write_text("{}")
-    catalog = Catalog.open(f"sqlite:///{folder / 'catalog.db'}")
-    migrate.upgrade(catalog)
-    content = ContentFolder(folder / "content")
-    worker_clock = clock or WorkerClock()
-    agent = Worked()
-    runner = AgentRunner([agent], task_queues=f"agents-{next(_numbers)}")
-    host = CatalogHost(catalog, content, SCOPE)
-    timetable = Timetable(catalog, RunStarter(client), pace)
-    settlements = Settlements(catalog, client)
-    admissions = Admissions(catalog, content, client, worker_clock)
-    agents = AgentActivities(runner, host, now=worker_clock.now)
+    catalog = OutableCatalog.open(f"sqlite:///{folder / 'catalog.db'}")
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(catalog.close)
-        await catalog.write(ensure_environment, SCOPE, mode="simulation", runtime_profile="embedded")
-        await host.register(runner.discovery(), lease=LONG_LEASE)
-        far = datetime(2100, 1, 1, tzinfo=UTC)
-        for role in presence.ROLES:
-            await catalog.write(presence.beat, instance=role, role=role, tzdata="test", now=far)
+        migrate.upgrade(catalog)
+        content = ContentFolder(folder / "content")
+        agent = Worked()
+        runner = AgentRunner([agent], task_queues="house")
+        host = CatalogHost(catalog, content, SCOPE)
+        script = Script(host=host, now=clock.now)
+        await _open_for_business(catalog, host, runner)
+        steps = timetable(catalog, RunStarter(client), pace)
+        settlements = Settlements(catalog, client)
         for worker in (
             Worker(
                 client,
                 task_queue=SCHEDULES_QUEUE,
                 workflows=[ScheduleWorkflow, run_workflow],
-                activities=[timetable.gather_facts, timetable.commit_plan, settlements.settle_run],
+                activities=[steps.gather_facts, steps.commit_plan, settlements.settle_run],
             ),
-            Worker(client, task_queue=RUNS_QUEUE, activities=[admissions.admit_run]),
-            Worker(client, task_queue=runner.task_queue_of("worked@1"), activities=[agents.run_agent]),
+            Worker(client, task_queue=RUNS_QUEUE, activities=[Admissions(catalog, content, client, clock).admit_run]),
+            Worker(
+                client,
+                task_queue=AGENTS_QUEUE,
+                activities=[AgentActivities(runner, host, now=clock.now).run_agent, script.begin_work],
+            ),
         ):
-            await stack.enter_async_context(worker)
-        yield House(client=client, catalog=catalog, content=content, agent=agent, clock=ServerClock(now), pace=pace)
+            if worker.task_queue not in without:
+                await stack.enter_async_context(worker)
+        inside = House(
+            client=client,
+            catalog=catalog,
+            content=content,
+            host=host,
+            agent=agent,
+            script=script,
+            server_time=server_time,
+        )
+        yield inside
+        await inside.check()
 
 
-_numbers = itertools.count()
+async def _open_for_business(catalog: Catalog, host: CatalogHost, runner: AgentRunner) -> None:
+    """An environment, an agent with a lease and workers that were seen: what enabling and admission ask for."""
+    await catalog.write(ensure_environment, SCOPE, mode="simulation", runtime_profile="embedded")
+    await host.register(runner.discovery(), lease=LONG_LEASE)
+    far = datetime(2100, 1, 1, tzinfo=UTC)
+    for role in presence.ROLES:
+        await catalog.write(presence.beat, instance=role, role=role, tzdata="test", now=far)
+
+
+def _seconds(distance: timedelta) -> int:
+    assert distance % timedelta(seconds=1) == timedelta(0)
+    return int(distance.total_seconds())
