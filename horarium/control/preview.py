@@ -38,7 +38,7 @@ def preview(
     """The due instants from `start` to `until`, both included; without `until`, the first `limit` of them.
 
     `occurrences` holds at most `limit`, and `count` is how many there are even where the list was cut, which `truncated`
-    tells. `notes` are sentences for a person: what the changes of the clock in that time skip, move or repeat, and warnings.
+    tells. `notes` are sentences for a person: `warnings`, and what the changes of the clock in that time skip, move or repeat.
     `tzdata` is the release of the zone data. Nothing is stored, and no past instant will ever be run.
 
     Raises `Refused` where `until` lies before `start` or more than 100 years behind it.
@@ -54,10 +54,12 @@ def preview(
     listed = list(islice(calendar.between(start, until or datetime.max.replace(tzinfo=start.tzinfo)), limit))
     count = len(listed) if until is None else calendar.count(start, until)
     end = until or (listed[-1] if listed else start)
+    warnings = _warnings(calendar, start, until, listed)
     return {
         "occurrences": [instant_text(instant) for instant in listed],
         "count": count,
-        "notes": [*_warnings(calendar, start, until, listed), *_clock_notes(calendar, start, end)],
+        "notes": [*warnings, *_clock_notes(calendar, start, end)],
+        "warnings": warnings,
         "truncated": count > len(listed),
         "timezone": calendar.timezone,
         "tzdata": tzdata_version(),

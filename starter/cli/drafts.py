@@ -1,0 +1,73 @@
+"""`validate` and `preview`: what is done with a configuration in a file. Neither needs an installation."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from horarium.calendar import Calendar
+from horarium.calendar.zones import local_time
+from horarium.control import preview as previewing
+from horarium.schedule.canonical import digest
+from horarium.schedule.configuration import parse_configuration
+from starter.cli.printing import Output, print_fields, print_table, show, wants_table
+from starter.documents import read_document
+
+LISTED_IN_TABLE = 1_000
+LISTED_BY_DEFAULT = 10
+"""Instants that a preview without an end and without a count shows."""
+
+
+async def validate(file: str, output: Output | None) -> int:
+    """Check a configuration, or raise `InvalidSchedule` with every fault."""
+    document = read_document(file)
+    configuration = parse_configuration(document)
+    coming = previewing.preview(configuration.calendar, start=datetime.now(UTC), limit=1)
+    answer = {
+        "valid": True,
+        "name": configuration.name,
+        "digest": digest(document),
+        "timezone": configuration.calendar.timezone,
+        "next_due": next(iter(coming["occurrences"]), None),
+        "warnings": coming["warnings"],
+    }
+
+    def table() -> None:
+        print_fields(
+            [
+                ("Valid", file),
+                ("Name", answer["name"]),
+                ("Digest", answer["digest"]),
+                ("Zone", answer["timezone"]),
+                ("Next due", answer["next_due"]),
+                *(("Warning", warning) for warning in coming["warnings"]),
+            ]
+        )
+
+    show(answer, output, table)
+    return 0
+
+
+async def preview(
+    file: str, *, since: datetime | None, until: datetime | None, count: int | None, output: Output | None
+) -> int:
+    """Show what is due between two instants, or a number of instants, from now on where nothing is said."""
+    calendar = previewing.calendar_of(read_document(file))
+    if count is None and until is None:
+        count = LISTED_BY_DEFAULT
+    most = LISTED_IN_TABLE if wants_table(output) else previewing.MAX_LISTED
+    limit = min(count or most, most)
+    answer = previewing.preview(calendar, start=since or datetime.now(UTC), until=until, limit=limit)
+    show(answer, output, lambda: _print(calendar, answer))
+    return 0
+
+
+def _print(calendar: Calendar, answer: dict[str, Any]) -> None:
+    rows = []
+    for number, text in enumerate(answer["occurrences"], start=1):
+        local = local_time(datetime.fromisoformat(text), calendar.timezone)
+        rows.append((number, f"{local:%a %Y-%m-%d %H:%M:%S %z}", text))
+    if rows:
+        print_table(("", f"In {calendar.timezone}", "UTC"), rows)
+    shown = f", of which the first {len(rows)} are shown" if answer["truncated"] else ""
+    print(f"{answer['count']} due{shown}. Zone data {answer['tzdata']}.")
+    for note in answer["notes"]:
+        print(f"Note: {note}")

@@ -1,0 +1,114 @@
+"""`setup`, `db upgrade`, and the commands that keep running: `worker`, `controller`, `dev` and `demo`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from horarium.catalog import Catalog
+from horarium.catalog.migrate import upgrade
+from horarium.errors import Misconfigured, Unavailable
+from starter.cli.installation import refuse_absent
+from starter.cli.printing import Output, show
+from starter.setup import prepare_data, prepare_temporal
+from worker.connection import connect
+from worker.logs import configure
+from worker.processes import serve, serve_agents
+from worker.settings import Settings, load
+
+_NOT_OURS = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}
+"""What a hosted service answers to whoever may not change its namespaces."""
+
+
+async def set_up(*, temporal: bool, data: Path | None, output: Output | None) -> int:
+    """Prepare the installation, and the Temporal server that answers. Doing it again changes nothing."""
+    settings = load(data=data)
+    prepare_data(settings)
+    scope = f"{settings.scope.org_id}/{settings.scope.environment_id}"
+    done = [f"The data folder {str(settings.data)!r}, its catalog and environment {scope} are ready."]
+    done += await _told_by_temporal() if temporal else []
+    answer = {"data": str(settings.data), "environment": scope, "done": done}
+    show(answer, output, lambda: print(*done, sep="\n"))
+    return 0
+
+
+async def _told_by_temporal() -> Sequence[str]:
+    try:
+        client = await connect()
+    except Unavailable as error:
+        return [f"{error.sentence} Run `horarium setup` again when one does; `horarium dev` brings its own."]
+    try:
+        changed = await prepare_temporal(client)
+    except RPCError as error:
+        if error.status in _NOT_OURS:
+            raise Misconfigured(
+                f"Temporal does not let us change namespace {client.namespace!r}: {error.message}. Register the search "
+                "attributes and a retention of at least 3 days by its own tools, then use --no-temporal."
+            ) from error
+        raise Unavailable(
+            "temporal_unavailable", f"Temporal answers with {error.message}.", next_step="Try the same again."
+        ) from error
+    return changed or [f"Temporal's namespace {client.namespace!r} has all that is needed."]
+
+
+async def upgrade_catalog(*, data: Path | None, output: Output | None) -> int:
+    """Bring the catalog to this release's form."""
+    settings = load(data=data)
+    refuse_absent(settings)
+    catalog = Catalog.open(settings.catalog_url)
+    try:
+        upgrade(catalog)
+    finally:
+        catalog.close()
+    sentence = "The catalog has the form that this release works with."
+    show({"done": [sentence]}, output, lambda: print(sentence))
+    return 0
+
+
+async def work(roles: Sequence[str], *, data: Path | None) -> int:
+    """Run workers, as `python -m worker` does."""
+    configure()
+    settings = _present(data)
+    match list(roles):
+        case ["agents", module]:
+            await serve_agents(settings, module)
+        case _:
+            await serve(settings, list(dict.fromkeys(roles)) or ["schedules", "runs"])
+    return 0
+
+
+async def control(*, data: Path | None) -> int:
+    """Run a controller."""
+    from starter import controller  # noqa: PLC0415 - what only this command needs
+
+    configure()
+    await controller.control(_present(data))
+    return 0
+
+
+async def develop(
+    *, temporal_port: int, ui_port: int, agents: Sequence[str], data: Path | None, output: Output | None
+) -> int:
+    """Run a whole installation on this machine."""
+    from starter.dev import EXAMPLE_AGENTS, dev  # noqa: PLC0415 - what only this command needs
+
+    return await dev(
+        load(data=data),
+        temporal_port=temporal_port,
+        ui_port=ui_port,
+        agents=agents or EXAMPLE_AGENTS,
+        json_output=output is Output.JSON,
+    )
+
+
+async def demonstrate(*, keep: bool) -> int:
+    """Show the main job."""
+    from starter.demo import demo  # noqa: PLC0415 - what only this command needs
+
+    return await demo(keep=keep)
+
+
+def _present(data: Path | None) -> Settings:
+    settings = load(data=data)
+    refuse_absent(settings)
+    return settings

@@ -1,0 +1,41 @@
+"""Finding the installation that a command is about, and opening its catalog."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sqlalchemy import make_url
+
+from horarium.catalog import Catalog
+from horarium.catalog.migrate import require_current
+from horarium.control.records import resolve
+from horarium.errors import Misconfigured
+from horarium.schedule.identity import ScheduleKey
+from worker.settings import Settings
+
+
+@asynccontextmanager
+async def catalog_of(settings: Settings) -> AsyncIterator[Catalog]:
+    """The catalog of an installation, in this release's form; `Misconfigured`, with what to do, where there is none."""
+    refuse_absent(settings)
+    catalog = Catalog.open(settings.catalog_url)
+    try:
+        require_current(catalog)
+        yield catalog
+    finally:
+        catalog.close()
+
+
+def refuse_absent(settings: Settings) -> None:
+    """Raise `Misconfigured` where there is no catalog yet. SQLite would make an empty one and say nothing."""
+    url = make_url(settings.catalog_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise Misconfigured(
+            f"There is no installation in {str(settings.data)!r}. Run `horarium dev` to start one there or "
+            "`horarium setup` to prepare one, or name another folder with --data DIR."
+        )
+
+
+async def find(catalog: Catalog, settings: Settings, written: str) -> ScheduleKey:
+    """The schedule that a person means by an id or its beginning."""
+    return await catalog.read(resolve, settings.scope, written)

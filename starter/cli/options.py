@@ -1,0 +1,78 @@
+"""Options and arguments that several commands have, told once."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from starter.cli.printing import Output
+from starter.cli.times import parse_time
+
+
+def _time(text: str) -> datetime:
+    try:
+        return parse_time(text, now=datetime.now(UTC))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+Document = Annotated[
+    str, typer.Argument(metavar="FILE", help="A JSON or YAML file, or - for standard input.", show_default=False)
+]
+ScheduleId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The schedule's UUID, or its first 6 or more characters where no other begins so.",
+        show_default=False,
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="DIR", help="The data folder; else HORARIUM_DATA, else ./.horarium.", show_default=False
+    ),
+]
+Form = Annotated[
+    Output | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="The form of the answer. Without it: a table on a terminal, JSON lines in a pipe.",
+        show_default=False,
+    ),
+]
+_TIME_HELP = "as 2027-03-28T07:30:00Z, '2027-03-28 07:30 Europe/Zurich', 2027-03-28 (midnight UTC), now, +2h or -1d."
+From = Annotated[
+    datetime | None,
+    typer.Option("--from", metavar="TIME", parser=_time, help=f"The first instant, {_TIME_HELP}", show_default=False),
+]
+Until = Annotated[
+    datetime | None,
+    typer.Option("--until", metavar="TIME", parser=_time, help="The last instant, likewise.", show_default=False),
+]
+Revision = Annotated[
+    int | None, typer.Option("--revision", min=1, help="The version that was reviewed.", show_default=False)
+]
+Generation = Annotated[
+    int | None,
+    typer.Option(
+        "--generation", min=0, help="The activation's generation that was reviewed, 0 for none.", show_default=False
+    ),
+]
+Digest = Annotated[
+    str | None,
+    typer.Option("--digest", help="The digest of the version that was reviewed, sha256:….", show_default=False),
+]
+
+
+def in_order(since: datetime | None, until: datetime | None) -> None:
+    """Refuse a time that ends before it begins, as a mistake in the command."""
+    if since is not None and until is not None and since > until:
+        misused(f"The time ends at {until.isoformat()}, before it begins at {since.isoformat()}.", "--until")
+
+
+def misused(sentence: str, option: str) -> NoReturn:
+    """Refuse an option or argument as a mistake in the command: status 2."""
+    raise typer.BadParameter(sentence, param_hint=repr(option))

@@ -1,0 +1,87 @@
+"""How answers look: tables for a person at a terminal, JSON lines for a pipe, and what `-o` asks for."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PIPE_WIDTH = 240
+"""Columns of a table that is written to a file, where nothing wraps."""
+
+
+class Output(StrEnum):
+    """A form of output that a person may ask for."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def show(
+    document: Any, output: Output | None, table: Callable[[], None], *, lines: Iterable[Any] | None = None
+) -> None:
+    """Print one answer. `lines` are its parts, where a pipe that asked for nothing is better given one a line."""
+    match output:
+        case Output.JSON:
+            print(json_text(document, indent=2 if sys.stdout.isatty() else None))
+        case Output.YAML:
+            print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
+        case None if not sys.stdout.isatty():
+            for each in [document] if lines is None else lines:
+                print(json_text(each))
+        case _:
+            table()
+
+
+def wants_table(output: Output | None) -> bool:
+    """Whether `show` will call for a table."""
+    return output is Output.TABLE or (output is None and sys.stdout.isatty())
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """A document as JSON, in one line unless indented."""
+    return json.dumps(document, ensure_ascii=False, indent=indent)
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows below their headers. Texts may come from anybody, so nothing in them is obeyed as markup or control."""
+    # Rich takes a tenth of a second to import, which a pipe need not wait for.
+    from rich import box  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(*headers, box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+
+
+def print_fields(fields: Iterable[tuple[str, object]]) -> None:
+    """Print names with their values, one pair a line."""
+    told = [(name, printable(value)) for name, value in fields]
+    width = max(len(name) for name, _ in told)
+    for name, value in told:
+        print(f"{name:<{width}}  {value}")
+
+
+def where(data: Path | None) -> str:
+    """What a command that is proposed has to end with, so that it reaches the same data folder."""
+    return "" if data is None else f" --data {shlex.quote(str(data))}"
+
+
+def printable(value: object) -> str:
+    """A value as text of one line that cannot steer a terminal."""
+    if value is None:
+        return "-"
+    text = str(value)
+    return "".join(
+        each if each.isprintable() else " " if each.isspace() else "\N{REPLACEMENT CHARACTER}" for each in text
+    )
