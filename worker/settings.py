@@ -53,8 +53,12 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_STEPS_PER_RUN`; a
     `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
     """
-    folder = (data or Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA)).absolute()
-    url = environ.get("HORARIUM_CATALOG") if data is None or data.absolute() == folder else None
+    named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
+    folder = named if data is None else data.absolute()
+    url = environ.get("HORARIUM_CATALOG")
+    if url and url.startswith("sqlite") and folder != named:
+        # A file that belongs to the folder of the environment is not the catalog of the folder that was asked for.
+        url = None
     scope = Scope(
         org_id=environ.get("HORARIUM_ORGANIZATION", "local"),
         environment_id=environ.get("HORARIUM_ENVIRONMENT", "dev"),
