@@ -61,23 +61,26 @@ class Calendar:
 
         A fraction of a second counts: after 08:59:59.5 comes 09:00:00, and after 09:00:00.5 does not.
         """
-        try:
-            since = instant - EPOCH
-        except TypeError:
-            raise _no_instant(instant) from None
-        second = since.days * 86_400 + since.seconds + 1
         wall = self.wall
-        if wall is not None and not self.intervals:
-            # Most questions concern the day that was found last: here is the answer of `_next` without its calls.
-            start, end, midnight, times, _, _ = wall.day
-            if start <= second < end and (found := midnight + times.next(second - midnight)) < end:
-                if found - second < _NEAR and instant.tzinfo is UTC and not since.microseconds:
-                    return instant + _STEPS[found - second]
-                return EPOCH + timedelta(0, found)
-            later = wall.next(max(second, self.first))
-        else:
-            later = self._next(second)
-        return None if later is None else EPOCH + timedelta(0, later)
+        if wall is None or self.intervals:
+            found = self._next(_floor(instant) + 1)
+            return None if found is None else EPOCH + timedelta(0, found)
+        if wall.dense is not None:
+            # A rule that is due often is asked often, and near its last answer: this is `_next` for that day.
+            midnight, start, end, times, gaps = wall.dense
+            try:
+                since = instant - midnight
+            except TypeError:
+                raise _no_instant(instant) from None
+            time = since.seconds + 1
+            if start <= time < end and not since.days:
+                ahead = gaps[time % 60] if gaps else times.next(time) - time
+                if time + ahead < end:
+                    if ahead < _NEAR and instant.tzinfo is UTC and not since.microseconds:
+                        return instant + _STEPS[ahead]
+                    return midnight + timedelta(0, time + ahead)
+        found = wall.next(max(_floor(instant) + 1, self.first))
+        return None if found is None else EPOCH + timedelta(0, found)
 
     def between(self, first: datetime, last: datetime) -> Iterator[datetime]:
         """Give the due instants from `first` to `last`, both included, one by one and strictly increasing."""

@@ -13,10 +13,11 @@ _MINUTES = 1440
 class Times:
     """The selected times of a day: the same seconds in each selected minute.
 
-    `flags` holds one byte a minute, so that the next selected minute is found by a search in memory.
+    `flags` holds one byte a minute, so that the next selected minute is found by a search in memory. `gaps`, unless it is
+    empty, tells for each second of a minute how many seconds later the next selected one comes.
     """
 
-    __slots__ = ("_flags", "_next_second", "_seconds", "_start", "first", "last", "total")
+    __slots__ = ("_flags", "_next_second", "_seconds", "_start", "first", "gaps", "last", "total")
 
     def __init__(self, flags: bytes, seconds: int) -> None:
         self._flags = flags
@@ -26,6 +27,11 @@ class Times:
             second + lowest_bit(seconds >> second) if seconds >> second else NONE for second in range(60)
         )
         self.first = flags.find(1) * 60 + self._start
+        # Where every minute is selected, the wait for the next second depends on the second alone.
+        self.gaps: tuple[int, ...] = ()
+        if flags.count(1) == _MINUTES:
+            found = (60 + self._start if second == NONE else second for second in self._next_second)
+            self.gaps = tuple(following - second for second, following in enumerate(found))
         self.last = flags.rfind(1) * 60 + seconds.bit_length() - 1
         self.total = flags.count(1) * seconds.bit_count()
 
@@ -62,12 +68,13 @@ class Times:
 class UnitedTimes:
     """The times of several rules whose seconds differ; a second selected by two of them counts once."""
 
-    __slots__ = ("_below_minute", "_masks", "_parts", "first", "last")
+    __slots__ = ("_below_minute", "_masks", "_parts", "first", "gaps", "last")
 
     def __init__(self, parts: tuple[Times, ...]) -> None:
         self._parts = parts
         self.first = min(part.first for part in parts)
         self.last = max(part.last for part in parts)
+        self.gaps: tuple[int, ...] = ()
         self._masks = [0] * _MINUTES
         for part in parts:
             self._masks = [mask | more for mask, more in zip(self._masks, part.minutes(), strict=True)]

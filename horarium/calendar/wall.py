@@ -6,6 +6,7 @@ repeated time lies in two. Nothing is ever searched second by second, and a sear
 the next date that a rule selects.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from horarium.calendar.dates import FIRST_DAY, LAST_DAY, Dates
@@ -17,6 +18,9 @@ from horarium.calendar.zones import ALWAYS, DAY, MEAN_YEAR, Span, Zone, year_of
 GREATEST_SHIFT: Final = 3 * 3600
 _KINDS_SEEN: Final = 40
 _FAILURES = 8  # of a search, before it asks how far it makes sense to go on
+_MANY = 96  # times a day: every quarter of an hour
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_MIDNIGHT = FIRST_DAY * DAY  # that of UTC; a local one before it is no datetime
 _MAX_PATTERNS = 64  # about 1.5 KB each
 
 
@@ -35,6 +39,19 @@ class Day(NamedTuple):
     times: Times | UnitedTimes
     later: int = 0
     until: int = 0
+
+
+class Dense(NamedTuple):
+    """The same as a `Day` with many times, made for questions that come one after the other.
+
+    It holds from the time `start` to before `end`, which are seconds after `midnight`, for instants of that time alone.
+    """
+
+    midnight: datetime
+    start: int
+    end: int
+    times: Times | UnitedTimes
+    gaps: tuple[int, ...]
 
 
 class WallClock:
@@ -56,6 +73,7 @@ class WallClock:
         "_rules",
         "_span",
         "day",
+        "dense",
         "zone",
     )
 
@@ -69,6 +87,7 @@ class WallClock:
         self._patterns: dict[int, Times | UnitedTimes] = {}
         self._span = zone.span(0)
         self.day = Day(0, 0, 0, unite(rules[:1]))
+        self.dense: Dense | None = None
         self._exhausted_from = ALWAYS
 
     def next(self, second: int) -> int | None:
@@ -86,6 +105,8 @@ class WallClock:
                 if second <= result and midnight + DAY <= until:
                     end = midnight + times.last + 1
                     self.day = Day(midnight, end, midnight, times, later >> ahead & ~1, until)
+                    if self.dense is not None:
+                        self.dense = _dense(self.day)
                     return result
         if second >= self._exhausted_from:
             return None
@@ -165,6 +186,7 @@ class WallClock:
                     until = min(span.end, self._last + 1)
                     later = self._dates[0].later_in_month(day) if len(self._dates) == 1 else 0
                     self.day = Day(begin, min(midnight + times.last + 1, until), midnight, times, later, until)
+                    self.dense = _dense(self.day) if times.total >= _MANY else None
                     return result
             failures += 1
             if failures == _FAILURES:
@@ -266,3 +288,11 @@ class WallClock:
             total += times.total
             found = self._next_day(day + 1)
         return total
+
+
+def _dense(day: Day) -> Dense | None:
+    midnight = day.midnight
+    if midnight < _FIRST_MIDNIGHT:
+        return None
+    opened = _EPOCH + timedelta(seconds=midnight)
+    return Dense(opened, day.start - midnight, day.end - midnight, day.times, day.times.gaps)

@@ -1,0 +1,1 @@
+"""What we claim to be fast, measured beside its peers in one run: `python -m benchmarks`."""
