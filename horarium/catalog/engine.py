@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from horarium.errors import Misconfigured, Unavailable
@@ -42,9 +42,16 @@ class Catalog:
     @classmethod
     def open(cls, url: str) -> Self:
         """Open the catalog at an SQLAlchemy URL; `Misconfigured` if its folder does not exist or cannot be written."""
-        parsed = make_url(url)
-        if parsed.get_backend_name() != "sqlite":
-            return cls(create_engine(parsed, pool_pre_ping=True))
+        try:
+            parsed = make_url(url)
+            if parsed.get_backend_name() != "sqlite":
+                return cls(create_engine(parsed, pool_pre_ping=True))
+        except (ArgumentError, ModuleNotFoundError) as error:
+            # The URL itself may hold a password, so it is not repeated.
+            raise Misconfigured(
+                f"The catalog's URL cannot be used: {error}. It looks like sqlite:////srv/horarium/catalog.db or "
+                "postgresql+psycopg://user@host/name, and needs its driver installed."
+            ) from error
         path = Path(parsed.database or "")
         if not path.parent.is_dir():
             raise Misconfigured(
@@ -113,6 +120,10 @@ def _honest_errors() -> Iterator[None]:
         if error.connection_invalidated:
             raise Unavailable(
                 "catalog_unavailable", "The connection to the catalog broke.", next_step="Try the same again."
+            ) from error
+        if any(words in str(error.orig) for words in ("not a database", "malformed")):
+            raise Misconfigured(
+                f"The catalog's file is damaged or is no catalog: {error.orig}. Restore it, or name another data folder."
             ) from error
         raise
 

@@ -28,8 +28,8 @@ async def catalog_of(settings: Settings) -> AsyncIterator[Catalog]:
 
 def refuse_absent(settings: Settings) -> None:
     """Raise `Misconfigured` where there is no catalog yet. SQLite would make an empty one and say nothing."""
-    url = make_url(settings.catalog_url)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+    url = settings.catalog_url
+    if url.startswith("sqlite") and not Path(make_url(url).database or "").is_file():
         raise Misconfigured(
             f"There is no installation in {str(settings.data)!r}. Run `horarium dev` to start one there or "
             "`horarium setup` to prepare one, or name another folder with --data DIR."
