@@ -139,7 +139,7 @@ def test_rules_by_the_minute_match_a_scan_around_the_changes_of_every_zone():
     for name, theirs in distinct_zones():
         for number, change in enumerate(half_of(name, 0)):
             # Most windows hold the change alone; now and then whole days around it.
-            hours = 28 if number % 50 == 0 else 3 if number % 3 == 0 else 2
+            hours = 28 if number % 100 == 0 else 2 if abs(change.after - change.before) <= 3600 else 5
             scanned = minutes_around(change.at, hours, theirs)
             anchor = fields_of(chance.choice(scanned[len(scanned) // 3 : -len(scanned) // 3])[1])
             rules = [
