@@ -49,6 +49,7 @@ class ScheduleWorkflow:
         steps = 0
         pause = options.FIRST_PAUSE
         look_after: timedelta | None = None
+        looked_by_itself = False
         while True:
             self._nudged = False
             try:
@@ -56,12 +57,10 @@ class ScheduleWorkflow:
                 if found.facts is None:
                     return await self._leave()
                 decided = plan(found.facts)
-                if not decided.blocked:
+                if decided.starts or decided.promotions:
                     look_after = None
-                elif look_after is None or decided.starts or decided.promotions:
-                    look_after = found.look_after
-                else:
-                    look_after = min(look_after * 2, options.LONGEST_LOOK)
+                if decided.blocked:
+                    look_after = _next_look(look_after, first=found.look_after, grows=looked_by_itself)
                 status = await self._commit(found, decided, look_after)
             except ActivityError as error:
                 workflow.logger.warning("the step is tried again in %s: %s", pause, error.cause)
@@ -70,6 +69,7 @@ class ScheduleWorkflow:
                 pause = min(pause * 2, options.LONGEST_PAUSE)
                 continue
             pause = options.FIRST_PAUSE
+            looked_by_itself = False
             steps += 1
             if status is Status.ENDED:
                 return await self._leave()
@@ -82,7 +82,7 @@ class ScheduleWorkflow:
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(key)
             if status is Status.DONE:
-                await self._sleep()
+                looked_by_itself = await self._sleep()
 
     @workflow.signal
     def pause(self) -> None:
@@ -139,20 +139,21 @@ class ScheduleWorkflow:
             retry_policy=options.LOCAL_RETRY,
         )
 
-    async def _sleep(self) -> None:
-        """Until the next look, or a nudge. A timer may fire early, so the step itself checks what is due."""
+    async def _sleep(self) -> bool:
+        """Until the next look, which is True, or a nudge. A timer may fire early, so the step itself checks what is due."""
         if self._next_look is None:
             await workflow.wait_condition(lambda: self._nudged)
-            return
+            return False
         left = self._next_look - workflow.now()
         if left <= timedelta(0):
-            return
+            return True
         try:
             await workflow.wait_condition(
                 lambda: self._nudged, timeout=left, timeout_summary=f"next look {instant_text(self._next_look)}"
             )
         except TimeoutError:
-            return
+            return True
+        return False
 
     async def _leave(self) -> str:
         self._tell("ended", wake_at=None)
@@ -186,3 +187,10 @@ class ScheduleWorkflow:
         if self._waiting:
             lines.append(f"Waiting for a slot: {self._waiting}")
         workflow.set_current_details("\n\n".join(lines))
+
+
+def _next_look(current: timedelta | None, *, first: timedelta, grows: bool) -> timedelta:
+    """How long a blocked schedule waits before it looks by itself: longer each time that it looked in vain."""
+    if current is None:
+        return first
+    return min(current * 2, options.LONGEST_LOOK) if grows else current

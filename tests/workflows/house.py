@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ class House:
     agent: Worked
     script: Script
     server_time: Callable[[], Awaitable[datetime]]
-    schedules: list[ActivationKey] = field(default_factory=list)
+    starter: RunStarter
 
     @property
     def temporal(self) -> Temporal:
@@ -112,7 +112,6 @@ class House:
     async def enabled(self, key: ScheduleKey, *, now: datetime | None = None, start: bool = True) -> Changed:
         at = now or await self.now()
         changed: Changed = await self.catalog.write(enable, key, Reviewed(), self.content, by="tester", now=at)
-        self.schedules.append(changed.key)
         if start:
             assert await self.temporal.start_schedule(changed.key)
         return changed
@@ -142,6 +141,12 @@ class House:
             for entry in self.entries(key)
         ]
 
+    def runs(self, key: ScheduleKey) -> list[ledger.Run]:
+        """The runs, by their nominal times."""
+        with self.catalog.reading() as connection:
+            listed = ledger.list_entries(connection, require_schedule(connection, key))
+        return [run for _, run in listed if run is not None]
+
     def activation(self, key: ActivationKey) -> Activation:
         with self.catalog.reading() as connection:
             found = find_activation(connection, require_schedule(connection, key.schedule), key.generation)
@@ -154,7 +159,7 @@ class House:
     async def until(self, holds: Callable[[], object], *, within: float = 20) -> None:
         """Wait in real time until something holds."""
         async with asyncio.timeout(within):
-            while not holds():
+            while not holds():  # noqa: ASYNC110 - most of what is waited for is in a database
                 await asyncio.sleep(0.02)
 
     async def check(self) -> None:
@@ -191,7 +196,8 @@ async def house(
         host = CatalogHost(catalog, content, SCOPE)
         script = Script(host=host, now=clock.now)
         await _open_for_business(catalog, host, runner)
-        steps = timetable(catalog, RunStarter(client), pace)
+        starter = RunStarter(client)
+        steps = timetable(catalog, starter, pace)
         settlements = Settlements(catalog, client)
         for worker in (
             Worker(
@@ -217,6 +223,7 @@ async def house(
             agent=agent,
             script=script,
             server_time=server_time,
+            starter=starter,
         )
         yield inside
         await inside.check()
