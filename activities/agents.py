@@ -29,17 +29,26 @@ CLAIM_WITHIN = timedelta(seconds=8)
 
 
 class CatalogHost:
-    """An `AgentHost` on the catalog and the content folder, for runners that can reach both."""
+    """An `AgentHost` on the catalog and the content folder, for runners that can reach both.
+
+    Two runners may serve one agent version, as in a rolling restart. A runner notices the other by its renewals of the
+    shared lease, and then leaves without stopping the agent under it.
+    """
 
     def __init__(self, catalog: Catalog, content: ContentFolder, scope: Scope) -> None:
         self._catalog = catalog
         self._content = content
         self._scope = scope
+        self._ours: dict[str, datetime] = {}
+        """The lease that this runner has written last."""
+        self._others: dict[str, datetime] = {}
+        """The latest lease that was found and is another runner's."""
 
     async def register(self, discovery: Sequence[AgentDiscovery], *, lease: timedelta) -> None:
         """See `AgentHost.register`."""
         now = datetime.now(UTC)
         for each in discovery:
+            await self._look_for_others(each.agent_version)
             await self._catalog.write(
                 presence.register_agent,
                 self._scope,
@@ -48,18 +57,29 @@ class CatalogHost:
                 lease_until=now + lease,
                 now=now,
             )
+            self._ours[each.agent_version] = now + lease
 
     async def renew(self, agent_versions: Sequence[str], *, lease: timedelta) -> None:
         """See `AgentHost.renew`."""
         now = datetime.now(UTC)
         for each in agent_versions:
+            await self._look_for_others(each)
             if not await self._catalog.write(presence.renew_lease, self._scope, each, lease_until=now + lease, now=now):
                 raise NotFound("agent_missing", f"Agent {each!r} is not registered.", next_step="Register it first.")
+            self._ours[each] = now + lease
 
     async def release(self, agent_versions: Sequence[str]) -> None:
         """See `AgentHost.release`."""
+        now = datetime.now(UTC)
         for each in agent_versions:
-            await self._catalog.write(presence.release_agent, self._scope, each, now=datetime.now(UTC))
+            await self._look_for_others(each)
+            if each not in self._others or self._others[each] <= now:
+                await self._catalog.write(presence.release_agent, self._scope, each, now=now)
+
+    async def _look_for_others(self, agent_version: str) -> None:
+        found = await self._catalog.read(presence.find_agent, self._scope, agent_version)
+        if found is not None and found.lifecycle == "ready" and found.lease_until != self._ours.get(agent_version):
+            self._others[agent_version] = found.lease_until
 
     async def begin(self, run_id: str, *, at: datetime, again: bool = False) -> Claim:
         """See `AgentHost.begin`."""

@@ -36,9 +36,11 @@ AGENTS = "tests.end_to_end.agents"
 PARTS: Mapping[str, tuple[str, ...]] = {
     "schedules": ("-m", "worker", "schedules"),
     "runs": ("-m", "worker", "runs"),
-    "controller": ("-m", "tests.end_to_end.crashing", "controller"),
+    "controller": ("-m", "starter", "controller"),
     "agents": ("-m", "worker", "agents", AGENTS),
+    "ingestion": ("-m", "worker", "agents", "examples.ingestion"),
 }
+USUAL = ("schedules", "runs", "controller", "agents")
 BEGUN = {
     Disposition.STARTED,
     Disposition.SUCCEEDED,
@@ -270,7 +272,7 @@ class Installation:
 
 @asynccontextmanager
 async def installation(
-    folder: Path, *, parts: Sequence[str] = tuple(PARTS), crashing: bool = False
+    folder: Path, *, parts: Sequence[str] = USUAL, crashing: bool = False
 ) -> AsyncIterator[Installation]:
     """Set everything up on an empty folder, and take it down again, in good order."""
     server = TemporalServer(folder, port=0, headless=True)
