@@ -13,7 +13,7 @@ from horarium.calendar.zones import zone
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_SECOND: Final = int((datetime.min.replace(tzinfo=UTC) - EPOCH).total_seconds())
-_NEAR = 960
+_NEAR = 3600
 _STEPS = tuple(timedelta(seconds=seconds + 1) for seconds in range(_NEAR))
 LAST_SECOND: Final = int((datetime.max.replace(tzinfo=UTC, microsecond=0) - EPOCH).total_seconds())
 

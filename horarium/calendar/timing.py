@@ -52,10 +52,12 @@ def _parse_stored_cron(document: object, at: str) -> Calendar:
         faults.raise_if_any()
     assert isinstance(document, dict), "a fault was noted"
     faults.check_members(document, at, _CRON_MEMBERS)
+    if "timezone" not in document:
+        faults.add(pointer(at, "timezone"), "missing_field", "'timezone' is required: an exact IANA name.")
     positions = {name: document[name] for name in POSITION_NAMES if name in document}
     bounds = {name: document.get(name) for name in ("start_at", "end_at")}
     try:
-        calendar = parse_cron(positions, document.get("timezone"), **bounds, at=at)
+        calendar = parse_cron(positions, document.get("timezone", "UTC"), **bounds, at=at)
     except InvalidSchedule as refused:
         faults.extend(refused)
         faults.raise_if_any()

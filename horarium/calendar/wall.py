@@ -18,7 +18,7 @@ from horarium.calendar.zones import ALWAYS, DAY, MEAN_YEAR, Span, Zone, year_of
 GREATEST_SHIFT: Final = 3 * 3600
 _KINDS_SEEN: Final = 40
 _FAILURES = 8  # of a search, before it asks how far it makes sense to go on
-_MANY = 96  # times a day: every quarter of an hour
+_MANY = 24  # times a day
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MIDNIGHT = FIRST_DAY * DAY  # that of UTC; a local one before it is no datetime
 _MAX_PATTERNS = 64  # about 1.5 KB each
