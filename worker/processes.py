@@ -43,6 +43,8 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
         for role in roles:
             worker = build[role](client, catalog, settings)
             await stack.enter_async_context(worker)
+            # Before this process says that it is ready: whoever enables a schedule next relies on the first beat.
+            await _first_beat(catalog, worker, role)
             beats = asyncio.create_task(_beat(catalog, worker, role))
             stack.push_async_callback(_stop_beating, beats, catalog, role)
         await until_told()
@@ -85,17 +87,27 @@ def _agents(module: str) -> Sequence[Agent]:
     return list(agents)
 
 
+async def _first_beat(catalog: Catalog, worker: Worker, role: str) -> None:
+    while not worker.is_running:  # noqa: ASYNC110 - the SDK has a flag here, and no event
+        await asyncio.sleep(0.05)
+    await _say_alive(catalog, role)
+
+
 async def _beat(catalog: Catalog, worker: Worker, role: str) -> None:
     """Tell the catalog that this worker polls. A beat that fails is logged and tried again: the worker outlives it."""
     while True:
+        await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
         if worker.is_running:
             try:
-                await catalog.write(
-                    presence.beat, instance=_instance(role), role=role, tzdata=tzdata_version(), now=datetime.now(UTC)
-                )
+                await _say_alive(catalog, role)
             except HorariumError as error:
                 _logger.warning("heartbeat_failed", role=role, error=str(error))
-        await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+
+
+async def _say_alive(catalog: Catalog, role: str) -> None:
+    await catalog.write(
+        presence.beat, instance=_instance(role), role=role, tzdata=tzdata_version(), now=datetime.now(UTC)
+    )
 
 
 async def _stop_beating(beats: asyncio.Task[None], catalog: Catalog, role: str) -> None:
