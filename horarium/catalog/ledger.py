@@ -79,14 +79,12 @@ def count_holding(connection: Connection, schedule: Schedule) -> int:
     return connection.execute(query).scalar_one()
 
 
-def holds_closed_since(
-    connection: Connection, schedule: Schedule, since: datetime
-) -> Sequence[tuple[datetime, datetime]]:
-    """The claims on slots that ended after `since`, each from its staging to its end."""
-    query = select(entries.c.held_since, entries.c.closed_at).where(
+def holds_closed_since(connection: Connection, schedule: Schedule, since: datetime) -> Sequence[Entry]:
+    """The entries that held a slot until some time after `since`."""
+    query = select(entries).where(
         entries.c.schedule == schedule.row, entries.c.closed_at > since, entries.c.held_since.is_not(None)
     )
-    return [(row.held_since, row.closed_at) for row in connection.execute(query)]
+    return [_entry(row) for row in connection.execute(query).mappings()]
 
 
 def find_entry(connection: Connection, schedule: Schedule, key: RunKey) -> Entry | None:
@@ -170,20 +168,33 @@ def buffer(connection: Connection, schedule: Schedule, *, generation: int, insta
 
 
 def write_fate(connection: Connection, schedule: Schedule, *, generation: int, fate: Fate, now: datetime) -> None:
-    """Enter instants that ended without a run; they join the entry before them where both share one fate."""
-    latest = (
+    """Enter instants that ended without a run; they join the entry just before them where both share one fate.
+
+    Whatever else happened before the span is entered first, or the span might join one beyond it.
+    """
+    just_before = (
         select(entries)
-        .where(entries.c.schedule == schedule.row, entries.c.generation == generation, entries.c.trigger == BY_CALENDAR)
+        .where(
+            entries.c.schedule == schedule.row,
+            entries.c.generation == generation,
+            entries.c.trigger == BY_CALENDAR,
+            entries.c.last_at < fate.span.first,
+        )
         .order_by(entries.c.last_at.desc())
         .limit(1)
     )
-    previous = connection.execute(latest).mappings().one_or_none()
-    same = previous is not None and (previous["disposition"], previous["reason"]) == (fate.disposition, fate.reason)
-    if previous is not None and same and previous["last_at"] < fate.span.first and previous["held_since"] is None:
+    row = connection.execute(just_before).mappings().one_or_none()
+    previous = None if row is None else _entry(row)
+    # An entry that held a slot has a run, which is about one instant only.
+    if (
+        previous is not None
+        and previous.held_since is None
+        and (previous.disposition, previous.reason) == (fate.disposition, fate.reason)
+    ):
         connection.execute(
             update(entries)
-            .where(entries.c.id == previous["id"])
-            .values(last_at=fate.span.last, count=previous["count"] + fate.span.count, closed_at=now)
+            .where(entries.c.id == previous.row)
+            .values(last_at=fate.span.last, count=previous.count + fate.span.count, closed_at=now)
         )
         return
     connection.execute(
@@ -219,8 +230,8 @@ def close(
 
 
 def withdraw(connection: Connection, entry: Entry) -> None:
-    """Take back an entry that was staged ahead and not decided; its instant is no longer due."""
-    assert entry.disposition is Disposition.STAGED, entry
+    """Take back an entry that is staged or waits, undecided; its instant is no longer due."""
+    assert entry.disposition in {Disposition.STAGED, Disposition.BUFFERED}, entry
     connection.execute(delete(runs).where(runs.c.entry == entry.row))
     connection.execute(delete(entries).where(entries.c.id == entry.row))
 

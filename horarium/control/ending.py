@@ -22,17 +22,19 @@ def end_activation(
     """End a live activation, and return the instant that it accounts through.
 
     It accounts through the later of now and the latest nominal time already decided (another process's clock may be ahead).
-    What was staged after that is withdrawn, since it is not due any more; what is due and undecided is dropped with the
-    reason. Admitted runs go on. The caller holds the schedule's lock.
+    What is staged or waits after that is withdrawn, since it is not due any more; what is due and undecided is dropped with
+    the reason. Admitted runs go on. The caller holds the schedule's lock.
     """
     decided = ledger.latest_decided(connection, schedule, activation.generation)
     ended_at = max(now, activation.activated_at, *([decided] if decided else []))
     for entry in ledger.open_entries(connection, schedule):
         if entry.generation != activation.generation:
             continue
-        if entry.disposition is Disposition.STAGED and entry.first_at > ended_at:
+        if entry.disposition not in {Disposition.STAGED, Disposition.BUFFERED}:
+            continue
+        if entry.first_at > ended_at:
             ledger.withdraw(connection, entry)
-        elif entry.disposition in {Disposition.STAGED, Disposition.BUFFERED}:
+        else:
             ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)
     version = require_version(connection, schedule, activation.revision)
     undecided = span_between(version.configuration.calendar, activation.accounted_through, ended_at)

@@ -1,6 +1,6 @@
 """One step of a schedule, against the catalog: what is known, and carrying out what was planned (DESIGN.md, section 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,7 +12,7 @@ from horarium.catalog.schedules import Activation, Schedule, change_activation, 
 from horarium.control.activation import send_to_review
 from horarium.schedule.facts import MAX_STARTS_PER_STEP, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
-from horarium.schedule.ledger import Disposition
+from horarium.schedule.ledger import BY_CALENDAR, Disposition
 from horarium.schedule.plan import Plan
 from horarium.schedule.policy import Policy
 
@@ -62,10 +62,13 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
         for entry in entries
         if entry.generation == key.generation and entry.disposition is Disposition.BUFFERED
     ]
-    held, holds = _holds(connection, schedule, activation, policy, entries)
+    held, holds = _holds(connection, schedule, activation, policy, entries, now=now)
     mark = activation.accounted_through
     ahead = instants_after(calendar, max(mark, now), until=max(mark, now) + lead, limit=AHEAD_LIMIT)
     ahead = tuple(instant for instant in ahead if instant <= now + lead)
+    told, told_through = stretches(
+        calendar, policy, holds, accounted_through=mark, attended_until=activation.attended_until, now=now
+    )
     facts = Facts(
         now=now,
         accounted_through=mark,
@@ -77,9 +80,8 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
         undecided=sum(
             entry.generation == key.generation and entry.disposition is Disposition.STAGED for entry in entries
         ),
-        stretches=stretches(
-            calendar, policy, holds, accounted_through=mark, attended_until=activation.attended_until, now=now
-        ),
+        stretches=told,
+        told_through=told_through,
         ahead=ahead,
         following=calendar.after(ahead[-1] if ahead else max(mark, now)),
         lead=lead,
@@ -100,14 +102,19 @@ def commit(
     if found is None or not found[1].is_live:
         return Committed(status=Status.ENDED)
     schedule, activation = found
-    if activation.accounted_through != plan.base or not _slots_agree(connection, schedule, activation, plan):
+    waiting = _waiting(connection, schedule, key) if plan.promotions else {}
+    agrees = activation.accounted_through == plan.base and {*waiting, *plan.waits}.issuperset(plan.promotions)
+    if not agrees or not _slots_agree(connection, schedule, activation, plan):
         return Committed(status=Status.STALE, staged=_staged(connection, schedule, key))
-    _write(connection, schedule, key, plan, now=now)
+    _write(connection, schedule, key, plan, waiting, now=now)
+    if not plan.blocked:
+        # What a blocked schedule left for later is still left for later where this step could not take it all.
+        attended_until = activation.attended_until if plan.more else None
     change_activation(
         connection,
         activation,
         accounted_through=plan.accounted_through,
-        attended_until=attended_until if plan.blocked else None,
+        attended_until=attended_until,
         waiting=plan.blocked,
         catchup_started=plan.catchup_started,
     )
@@ -121,17 +128,33 @@ def commit(
 
 
 def _holds(
-    connection: Connection, schedule: Schedule, activation: Activation, policy: Policy, entries: Sequence[ledger.Entry]
+    connection: Connection,
+    schedule: Schedule,
+    activation: Activation,
+    policy: Policy,
+    entries: Sequence[ledger.Entry],
+    *,
+    now: datetime,
 ) -> tuple[int, tuple[Hold, ...]]:
     """Claims on slots: how many began before the mark and go on, and the others one by one."""
     if policy.slots is None:
         return 0, ()
     mark = activation.accounted_through
-    since = [entry.held_since for entry in entries if entry.disposition.holds_slot and entry.held_since is not None]
-    closed = ledger.holds_closed_since(connection, schedule, mark)
-    holds = [Hold(since=start) for start in since if start > mark]
-    holds += [Hold(since=start, until=end) for start, end in closed]
-    return sum(start <= mark for start in since), tuple(holds)
+    held = 0
+    holds: list[Hold] = []
+    for entry in (*entries, *ledger.holds_closed_since(connection, schedule, mark)):
+        if entry.held_since is None:
+            continue
+        # Whatever the calendar staged was staged by a step that then set the mark. A manual run begins in between.
+        since = mark if entry.trigger == BY_CALENDAR else max(mark, entry.held_since)
+        if entry.closed_at is not None:
+            # Another machine's clock may be ahead; the slot is free now, whatever it says.
+            holds.append(Hold(since=since, until=min(entry.closed_at, now)))
+        elif since > mark:
+            holds.append(Hold(since=since))
+        else:
+            held += 1
+    return held, tuple(holds)
 
 
 def _slots_agree(connection: Connection, schedule: Schedule, activation: Activation, plan: Plan) -> bool:
@@ -146,20 +169,34 @@ def _slots_agree(connection: Connection, schedule: Schedule, activation: Activat
     return not plan.blocked or taken >= slots
 
 
-def _write(connection: Connection, schedule: Schedule, key: ActivationKey, plan: Plan, *, now: datetime) -> None:
-    for fate in plan.fates:
-        ledger.write_fate(connection, schedule, generation=key.generation, fate=fate, now=now)
+def _write(
+    connection: Connection,
+    schedule: Schedule,
+    key: ActivationKey,
+    plan: Plan,
+    waiting: Mapping[datetime, int],
+    *,
+    now: datetime,
+) -> None:
     ledger.buffer(connection, schedule, generation=key.generation, instants=plan.waits)
-    waiting = {
-        entry.first_at: entry.row
-        for entry in (ledger.open_entries(connection, schedule) if plan.promotions else ())
-        if entry.generation == key.generation and entry.disposition is Disposition.BUFFERED
-    }
+    waits = _waiting(connection, schedule, key) if set(plan.promotions) & set(plan.waits) else {}
     for instant in plan.promotions:
         run = RunKey(activation=key, nominal_time=instant)
-        ledger.stage(connection, schedule, run, now=now, waiting_entry=waiting[instant])
+        ledger.stage(connection, schedule, run, now=now, waiting_entry=waiting.get(instant) or waits[instant])
     for instant in plan.starts:
         ledger.stage(connection, schedule, RunKey(activation=key, nominal_time=instant), now=now)
+    # Last, so that no span is made one with an earlier span across an instant of another fate.
+    for fate in plan.fates:
+        ledger.write_fate(connection, schedule, generation=key.generation, fate=fate, now=now)
+
+
+def _waiting(connection: Connection, schedule: Schedule, key: ActivationKey) -> dict[datetime, int]:
+    """The rows of the entries of an activation that wait, by their instants, earliest first."""
+    return {
+        entry.first_at: entry.row
+        for entry in ledger.open_entries(connection, schedule)
+        if entry.generation == key.generation and entry.disposition is Disposition.BUFFERED
+    }
 
 
 def _staged(connection: Connection, schedule: Schedule, key: ActivationKey) -> tuple[RunKey, ...]:

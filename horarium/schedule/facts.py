@@ -5,7 +5,7 @@ catch-up window is not crossed), so that after its first few instants all others
 That is why a day of outage of a per-second schedule costs a handful of values.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -18,6 +18,8 @@ MAX_STARTS_PER_STEP = 100
 """How many runs one step may start (DESIGN.md, section 6)."""
 LATE = timedelta(seconds=10)
 """A start later than this is catch-up, and counts against its limits."""
+MAX_NAMED = 5_000
+"""How many instants one step's facts name. They travel through a workflow's history, which has limits of its own."""
 
 _ONE_SECOND = timedelta(seconds=1)
 _ONE_MICROSECOND = timedelta(microseconds=1)
@@ -25,7 +27,11 @@ _ONE_MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """One run's claim on a slot: from its staging until its end; `until` is None while it goes on."""
+    """One run's claim on a slot: from its staging until its end; `until` is None while it goes on.
+
+    The claim of a run by the calendar counts from the mark on, whenever its staging was written down: the step that staged
+    it had moved the mark, and every later instant meets it.
+    """
 
     since: datetime
     until: datetime | None = None
@@ -37,13 +43,14 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Due instants between two events: the first ones by name, and the rest as a span.
+    """Due instants from one event until just before the next: the first ones by name, and the rest as a span.
 
-    `after` is the event that it begins with; `attended` tells whether an instant of it that is older than the catch-up
-    window was knowingly left for later (the schedule was blocked) and not missed.
+    `since` is the event that it begins with, and an instant at exactly that time belongs to it; the first stretch of a step
+    begins just behind the mark instead. `attended` tells whether an instant of it that is older than the catch-up window was
+    knowingly left for later (the schedule was blocked) and not missed.
     """
 
-    after: datetime
+    since: datetime
     head: tuple[datetime, ...]
     rest: Span | None
     attended: bool
@@ -54,7 +61,8 @@ class Facts:
     """One step's knowledge. All instants are aware UTC.
 
     `held` counts the claims that began before `accounted_through` and go on; `holds` are the other claims that matter
-    (begun or ended since). `waiting` is how many instants are buffered and `waiting_head` the earliest of them.
+    (begun or ended since). `stretches` tell what is due until `told_through`, which is `now` unless that would be too much
+    to name. `waiting` is how many instants are buffered and `waiting_head` the earliest of them.
     `undecided` counts the staged entries of this activation. `ahead` are the instants within `lead` from now, `following`
     is the first one after those. `catchup_started` counts the late starts since the backlog began.
     """
@@ -68,6 +76,7 @@ class Facts:
     waiting_head: tuple[datetime, ...]
     undecided: int
     stretches: tuple[Stretch, ...]
+    told_through: datetime
     ahead: tuple[datetime, ...]
     following: datetime | None
     lead: timedelta
@@ -82,16 +91,32 @@ def stretches(
     accounted_through: datetime,
     attended_until: datetime | None,
     now: datetime,
-) -> tuple[Stretch, ...]:
-    """Tell what is due in `(accounted_through, now]`, cut wherever something else happened.
+) -> tuple[tuple[Stretch, ...], datetime]:
+    """Tell what is due in `(accounted_through, now]`, cut wherever something else happened, and until when it is told.
 
     `attended_until` is how far a blocked schedule had promised to account later; None when it had promised nothing.
+    The telling stops early, at the end of a stretch, once it has named `MAX_NAMED` instants.
     """
     edge = now - policy.catchup_window
-    cuts = {hold.until for hold in holds if hold.until is not None and accounted_through < hold.until <= now}
-    cuts.update(cut for cut in (edge, now - LATE, attended_until) if cut is not None and accounted_through < cut < now)
-    bounds = [accounted_through, *sorted(cuts), now]
-    return tuple(_told(calendar, policy, bounds, edge, attended_until))
+    events = {edge, now - LATE, attended_until}
+    for hold in holds:
+        events.update((hold.since, hold.until))
+    cuts = sorted(event for event in events if event is not None and accounted_through < event <= now)
+    # An instant at exactly a cut belongs to what follows it: the window is inclusive, and a slot is free for a nominal
+    # time at the end of the run that held it.
+    bounds = [accounted_through, *(cut - _ONE_MICROSECOND for cut in cuts), now]
+    told: list[Stretch] = []
+    named = 0
+    for since, (lower, upper) in zip([accounted_through, *cuts], pairwise(bounds), strict=True):
+        if named >= MAX_NAMED:
+            return tuple(told), lower
+        attended = attended_until is not None and upper < attended_until
+        limit = 0 if upper < edge and not attended else _named(policy)
+        head = instants_after(calendar, lower, until=upper, limit=limit)
+        rest = span_between(calendar, head[-1] if head else lower, upper)
+        told.append(Stretch(since=since, head=head, rest=rest, attended=attended))
+        named += len(head)
+    return tuple(told), now
 
 
 def instants_after(calendar: Calendar, instant: datetime, *, until: datetime, limit: int) -> tuple[datetime, ...]:
@@ -104,22 +129,6 @@ def instants_after(calendar: Calendar, instant: datetime, *, until: datetime, li
         found.append(following)
         instant = following
     return tuple(found)
-
-
-def _told(
-    calendar: Calendar, policy: Policy, bounds: list[datetime], edge: datetime, attended_until: datetime | None
-) -> Iterator[Stretch]:
-    cuts = bounds[1:-1]
-    for start, end in pairwise(bounds):
-        attended = attended_until is not None and end <= attended_until
-        limit = 0 if end <= edge and not attended else _named(policy)
-        # An instant at exactly a cut belongs to what follows it: the window is inclusive, and a slot is free for a
-        # nominal time at the end of the run that held it.
-        lower = start - _ONE_MICROSECOND if start in cuts else start
-        upper = end - _ONE_MICROSECOND if end in cuts else end
-        head = instants_after(calendar, lower, until=upper, limit=limit)
-        rest = span_between(calendar, head[-1] if head else lower, upper)
-        yield Stretch(after=start, head=head, rest=rest, attended=attended)
 
 
 def _named(policy: Policy) -> int:

@@ -25,7 +25,8 @@ class Plan:
     `promotions` are waiting instants whose turn has come, `starts` are instants that take a slot at once (some of them
     ahead of their time), `waits` are instants that begin to wait, `fates` are those that end without a run.
     `accounted_through` is the new mark. `wake_at` is when the next step is due; with `blocked` it is None and the next
-    step waits for the end of a run. `exhausted` says that nothing will ever be due again and nothing is undecided.
+    step waits for the end of a run. `exhausted` says that nothing will ever be due again and nothing is undecided. `more`
+    says that due instants are left for the next step, since this one has done as much as one step may.
     """
 
     base: datetime
@@ -38,6 +39,7 @@ class Plan:
     blocked: bool
     exhausted: bool
     catchup_started: int
+    more: bool = False
 
     @property
     def changes_nothing(self) -> bool:
@@ -59,6 +61,8 @@ class _Replay:
     """The replay of one step: the state of the slots and the buffer as virtual time moves from the mark to now."""
 
     facts: Facts
+    taken: int = field(init=False)
+    taken_now: int = field(init=False)
     mark: datetime = field(init=False)
     waiting: int = field(init=False)
     promotable: deque[datetime] = field(init=False)
@@ -69,20 +73,23 @@ class _Replay:
     fates: list[Fate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.taken = self.taken_now = self.facts.held + sum(hold.until is None for hold in self.facts.holds)
         self.mark = self.facts.accounted_through
         self.waiting = self.facts.waiting
         self.promotable = deque(self.facts.waiting_head)
         self.catchup = self.facts.catchup_started
 
     def run(self) -> Plan:
-        full = False
+        facts = self.facts
+        full = facts.told_through < facts.now
         try:
-            for stretch in self.facts.stretches:
-                self._promote(at=min(stretch.after, self.facts.now))
-                self._decide(stretch)
-            self._promote(at=self.facts.now)
-            self.mark = max(self.mark, self.facts.now)
-            self._stage_ahead()
+            for stretch in facts.stretches:
+                self._enter(stretch)
+            self.mark = max(self.mark, facts.told_through)
+            if not full:
+                self.taken = self.taken_now
+                self._promote()
+                self._stage_ahead()
         except _StepIsFull:
             full = True
         return self._plan(full=full)
@@ -91,7 +98,7 @@ class _Replay:
         facts = self.facts
         following = next((instant for instant in facts.ahead if instant > self.mark), facts.following)
         due_to_stage = following is not None and following - facts.lead <= facts.now
-        saturated = not self._slot_is_free(facts.now)
+        saturated = not self._slot_is_free()
         blocked = not full and saturated and (self.waiting > 0 or due_to_stage)
         nothing_left = following is None and self.waiting == 0
         exhausted = not full and nothing_left and facts.undecided == 0 and not self.starts and not self.promotions
@@ -114,20 +121,21 @@ class _Replay:
             blocked=blocked,
             exhausted=exhausted,
             catchup_started=self.catchup if full else 0,
+            more=full,
         )
 
-    def _decide(self, stretch: Stretch) -> None:
-        for instant in stretch.head:
-            fate = self._fate(instant, attended=stretch.attended)
-            if isinstance(fate, Reason):
-                self._end(Span(first=instant, last=instant, count=1), fate)
-            elif fate is Disposition.STAGED:
-                self._start(instant)
-            else:
-                self.waits.append(instant)
-                self.promotable.append(instant)
-                self.waiting += 1
-            self.mark = instant
+    def _enter(self, stretch: Stretch) -> None:
+        """Decide a stretch. Whoever waits is given the slots that were freed as it begins, but is still waiting for an
+        instant due at that very time.
+        """
+        held = sum(hold.covers(stretch.since) for hold in self.facts.holds)
+        self.taken = self.facts.held + held
+        on_the_event = stretch.head[:1] if stretch.head[:1] == (stretch.since,) else ()
+        for instant in on_the_event:
+            self._decide(instant, attended=stretch.attended)
+        self._promote()
+        for instant in stretch.head[len(on_the_event) :]:
+            self._decide(instant, attended=stretch.attended)
         if stretch.rest is None:
             return
         fate = self._fate(stretch.rest.first, attended=stretch.attended)
@@ -137,13 +145,25 @@ class _Replay:
         self._end(stretch.rest, fate)
         self.mark = stretch.rest.last
 
+    def _decide(self, instant: datetime, *, attended: bool) -> None:
+        fate = self._fate(instant, attended=attended)
+        if isinstance(fate, Reason):
+            self._end(Span(first=instant, last=instant, count=1), fate)
+        elif fate is Disposition.STAGED:
+            self._start(instant)
+        else:
+            self.waits.append(instant)
+            self.promotable.append(instant)
+            self.waiting += 1
+        self.mark = instant
+
     def _fate(self, instant: datetime, *, attended: bool) -> Disposition | Reason:
         """What becomes of an instant: STAGED, BUFFERED, or the reason why neither."""
         facts, policy = self.facts, self.facts.policy
         too_late = facts.now - instant > policy.catchup_window
         if too_late and not attended:
             return Reason.OUTSIDE_WINDOW
-        if policy.overlap is Overlap.ALLOW or (self.waiting == 0 and self._slot_is_free(instant)):
+        if policy.overlap is Overlap.ALLOW or (self.waiting == 0 and self._slot_is_free()):
             if too_late:
                 return Reason.OUTSIDE_WINDOW
             return Reason.CATCHUP_LIMIT if self._past_the_limit(instant) else Disposition.STAGED
@@ -155,13 +175,12 @@ class _Replay:
             case Overlap.BUFFER_ALL:
                 return Disposition.BUFFERED if self.waiting < BUFFER_LIMIT else Reason.BUFFER_FULL
 
-    def _slot_is_free(self, instant: datetime) -> bool:
+    def _slot_is_free(self) -> bool:
+        """Whether a slot was free at the instant that is being decided, and still is: whoever starts, starts now."""
         slots = self.facts.policy.slots
         if slots is None:
             return True
-        taken = self.facts.held + len(self.starts) + len(self.promotions)
-        taken += sum(hold.covers(instant) for hold in self.facts.holds)
-        return taken < slots
+        return max(self.taken, self.taken_now) + len(self.starts) + len(self.promotions) < slots
 
     def _past_the_limit(self, instant: datetime) -> bool:
         return self.catchup >= MAX_CATCHUP_STARTS and self.facts.now - instant > LATE
@@ -172,9 +191,9 @@ class _Replay:
         if self.facts.now - instant > LATE:
             self.catchup += 1
 
-    def _promote(self, *, at: datetime) -> None:
+    def _promote(self) -> None:
         """Give free slots to those that waited longest. A waiting instant does not age out."""
-        while self.waiting and self._slot_is_free(at):
+        while self.waiting and self._slot_is_free():
             self._make_room()
             self.promotions.append(self.promotable.popleft())
             self.waiting -= 1
@@ -197,7 +216,7 @@ class _Replay:
 
     def _stage_ahead(self) -> None:
         for instant in self.facts.ahead:
-            if self.waiting or not self._slot_is_free(self.facts.now):
+            if self.waiting or not self._slot_is_free():
                 return
             self._start(instant)
             self.mark = instant
