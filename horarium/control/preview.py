@@ -54,7 +54,7 @@ def preview(
     listed = list(islice(calendar.between(start, until or datetime.max.replace(tzinfo=start.tzinfo)), limit))
     count = len(listed) if until is None else calendar.count(start, until)
     end = until or (listed[-1] if listed else start)
-    warnings = _warnings(calendar, start, until, listed)
+    warnings = _warnings(calendar, start, until, count)
     return {
         "occurrences": [instant_text(instant) for instant in listed],
         "count": count,
@@ -66,10 +66,10 @@ def preview(
     }
 
 
-def _warnings(calendar: Calendar, start: datetime, until: datetime | None, listed: list[datetime]) -> list[str]:
+def _warnings(calendar: Calendar, start: datetime, until: datetime | None, count: int) -> list[str]:
     if calendar.is_empty:
         return ["The calendar can never select an instant within its bounds."]
-    if listed:
+    if count:
         return []
     following = calendar.after(start) if until is None else calendar.after(until)
     if following is None:

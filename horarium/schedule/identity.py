@@ -92,8 +92,8 @@ def schedule_key(scope: Scope, schedule_id: str) -> ScheduleKey:
     try:
         canonical = str(uuid.UUID(schedule_id))
     except ValueError:
-        canonical = ""
-    if canonical != schedule_id.lower():
+        canonical = None
+    if canonical is None or canonical != schedule_id.lower():
         raise Refused(
             "invalid_schedule_id",
             f"{schedule_id[:80]!r} is no UUID.",
