@@ -38,6 +38,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "runs": ("-m", "worker", "runs"),
     "controller": ("-m", "starter", "controller"),
     "agents": ("-m", "worker", "agents", AGENTS),
+    "patient": ("-m", "worker", "agents", "tests.end_to_end.patient_agents"),
     "ingestion": ("-m", "worker", "agents", "examples.ingestion"),
 }
 USUAL = ("schedules", "runs", "controller", "agents")

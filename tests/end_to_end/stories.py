@@ -1,6 +1,7 @@
 """Tests that mostly wait, told at the same time on one installation, each with its own verdict."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -53,7 +54,7 @@ async def _told(folder, acts, make) -> Outcomes:
     try:
         async with make(folder) as it:
             for act in acts:
-                told = await asyncio.gather(*(story(it) for story in act.values()), return_exceptions=True)
+                told = await asyncio.gather(*(_timed(story, it) for story in act.values()), return_exceptions=True)
                 ends |= {
                     name: end if isinstance(end, BaseException) else None for name, end in zip(act, told, strict=True)
                 }
@@ -61,6 +62,14 @@ async def _told(folder, acts, make) -> Outcomes:
         if not any(ends.values()):
             raise  # else what the stories have to say is more interesting
     return ends
+
+
+async def _timed(story: Story, it: Installation) -> None:
+    began = time.monotonic()
+    try:
+        await story(it)
+    finally:
+        print(f"{time.monotonic() - began:.0f} s: {story.__name__}")
 
 
 def _test_of(story: Story) -> Test:
