@@ -106,24 +106,28 @@ class Catalog:
         return await asyncio.get_running_loop().run_in_executor(self._writer, call)
 
 
+_BROKEN = {
+    "SQLITE_READONLY": "cannot be written. Give this user the right to write to it and to its folder.",
+    "SQLITE_CANTOPEN": "cannot be opened. Check that its folder exists and that this user may write there.",
+    "SQLITE_NOTADB": "is no SQLite database. Name another file, or move this one away.",
+    "SQLITE_CORRUPT": "is damaged. Restore it from a copy.",
+}
+"""What no repetition mends, by SQLite's own name for it."""
+
+
 @contextmanager
 def _honest_errors() -> Iterator[None]:
     try:
         yield
-    except OperationalError as error:
+    except DBAPIError as error:
         if "no such table" in str(error.orig):
             raise Misconfigured("The catalog has no tables yet. Run `horarium db upgrade`.") from error
-        raise Unavailable(
-            "catalog_unavailable", f"The catalog does not answer: {error.orig}.", next_step="Try the same again."
-        ) from error
-    except DBAPIError as error:
-        if error.connection_invalidated:
+        primary = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
+        if primary in _BROKEN:
+            raise Misconfigured(f"The catalog's file {_BROKEN[primary]} ({error.orig})") from error
+        if isinstance(error, OperationalError) or error.connection_invalidated:
             raise Unavailable(
-                "catalog_unavailable", "The connection to the catalog broke.", next_step="Try the same again."
-            ) from error
-        if any(words in str(error.orig) for words in ("not a database", "malformed")):
-            raise Misconfigured(
-                f"The catalog's file is damaged or is no catalog: {error.orig}. Restore it, or name another data folder."
+                "catalog_unavailable", f"The catalog does not answer: {error.orig}.", next_step="Try the same again."
             ) from error
         raise
 

@@ -6,6 +6,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 
 from horarium.catalog.engine import Catalog
 from horarium.errors import Misconfigured
@@ -14,11 +15,20 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def upgrade(catalog: Catalog) -> None:
-    """Apply what is missing, as one transaction; nothing is done where nothing is missing. Safe to call from many processes."""
+    """Apply what is missing, as one transaction; nothing is done where nothing is missing. Safe to call from many processes.
+
+    Raises `Misconfigured` where a newer release has been at the catalog.
+    """
     with catalog.writing() as connection:
         config = _config()
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        try:
+            command.upgrade(config, "head")
+        except CommandError as error:
+            found = MigrationContext.configure(connection).get_current_revision()
+            raise Misconfigured(
+                f"The catalog is at revision {found!r}, which this release does not know. Use the release that wrote it."
+            ) from error
 
 
 def require_current(catalog: Catalog) -> None:

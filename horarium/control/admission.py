@@ -13,8 +13,9 @@ from sqlalchemy import Connection
 from horarium.catalog import ledger
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
+from horarium.errors import Unavailable
 from horarium.schedule.configuration import RunRequest
-from horarium.schedule.identity import ActivationKey, RunKey, Scope
+from horarium.schedule.identity import ActivationKey, RunKey, Scope, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
 
 
@@ -68,7 +69,17 @@ WITHDRAWN = "withdrawn"
 
 
 def decide(connection: Connection, key: RunKey, content: Content, *, owner: str, now: datetime) -> Admission:
-    """Decide a staged run, once. A later attempt of the same owner is given the same decision; another owner, none."""
+    """Decide a staged run, once. A later attempt of the same owner is given the same decision; another owner, none.
+
+    Raises `Unavailable` before the nominal time: whoever asks waits, by its own clock, and asks again.
+    """
+    if now < key.nominal_time:
+        early = (key.nominal_time - now).total_seconds()
+        raise Unavailable(
+            "too_early",
+            f"Run {key.run_id} is due at {instant_text(key.nominal_time)}, in {early:.3f} s, and is not decided before.",
+            next_step="Ask again then.",
+        )
     found = find_live(connection, key.activation, lock=True)
     if found is None:
         return Admission(outcome=WITHDRAWN)
@@ -86,6 +97,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
     ledger.change_run(connection, key.run_id, owner=owner, decided_at=now, decision="closed")
     if now - run.window_from > policy.catchup_window:
         ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
+        ledger.change_run(connection, key.run_id, ended_at=now)
         return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
     objection = _first_objection(connection, key, version, content, now=now)
     if objection is not None:
