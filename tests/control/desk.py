@@ -61,7 +61,8 @@ def every(
     interval: int, *, overlap: str = "skip", window: int = 3600, runs: int | None = None, pause_on_failure: bool = False
 ) -> dict[str, Any]:
     """A configuration that is due each `interval` seconds, at noon too for an interval that divides half a day."""
-    return configuration([{"every_seconds": interval}], overlap, window=window, runs=runs, failing=pause_on_failure)
+    rules = [{"every_seconds": interval, "offset_seconds": 0}]
+    return configuration(rules, overlap, window=window, runs=runs, failing=pause_on_failure)
 
 
 def configuration(
