@@ -123,7 +123,7 @@ def document(result: Audit) -> dict[str, Any]:
         "at": instant_text(result.at),
         "grace_seconds": result.grace.total_seconds(),
         "due": result.due,
-        "dispositions": dict(result.dispositions),
+        "dispositions": _named(result.dispositions),
         "not_entered": result.not_entered,
         **{problem.value: result.count(problem) for problem in Problem if problem is not Problem.UNCLOSED},
         "unclosed": sum(each.kind is Problem.UNCLOSED for one in result.schedules for each in one.problems),
@@ -132,7 +132,7 @@ def document(result: Audit) -> dict[str, Any]:
                 "schedule_id": each.key.schedule_id,
                 "name": each.name,
                 "due": each.due,
-                "dispositions": dict(each.dispositions),
+                "dispositions": _named(each.dispositions),
                 "not_entered": each.not_entered,
                 "problems": [_told(remark) for remark in each.problems],
                 "open": [_told(remark) for remark in each.open],
@@ -140,6 +140,10 @@ def document(result: Audit) -> dict[str, Any]:
             for each in result.schedules
         ],
     }
+
+
+def _named(counts: dict[Disposition, int]) -> dict[str, int]:
+    return {disposition.value: count for disposition, count in counts.items()}
 
 
 def _told(remark: Remark) -> dict[str, Any]:

@@ -57,5 +57,5 @@ def _print(result: Audit) -> None:
         for remark in each.problems:
             sentence = printable(remark.sentence)
             print(f"{remark.kind.upper()}: {each.key.schedule_id}, generation {remark.generation}: {sentence}")
-    verdict = "Every due instant has exactly one answer." if result.clean else "The ledger is not what it should be."
+    verdict = "Every due instant has exactly one entry." if result.clean else "The ledger is not what it should be."
     print(f"{verdict} What is younger than {result.grace.total_seconds():g} s may be open.")

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 from sqlalchemy import delete
 
 from horarium.catalog.schedules import change_activation, find_activation, require_schedule
@@ -168,12 +169,25 @@ def test_occurrences_are_told_by_time_disposition_and_number(here, horarium, ins
     assert "Only the newest 2" in newest.stderr
 
 
+@pytest.mark.parametrize("command", ["get", "list", "occurrences", "events", "audit"])
+def test_yaml_and_json_tell_the_same(horarium, installation, each_minute, command):
+    installation.write(ledger_of_an_hour, each_minute)
+    arguments = [command] if command == "list" else [command, each_minute]
+    as_json, as_yaml = (
+        horarium(*arguments, "--data", installation.data, "-o", form).stdout for form in ("json", "yaml")
+    )
+    told, again = json.loads(as_json), yaml.safe_load(as_yaml)
+    if command == "audit":
+        assert told.pop("at") <= again.pop("at")
+    assert told == again
+
+
 def test_an_audit_of_an_honest_ledger_exits_0_and_sums_up(horarium, installation, each_minute):
     installation.write(ledger_of_an_hour, each_minute)
     result = horarium("audit", "--data", installation.data, "-o", "table")
     assert result.exit_code == 0
     assert "30 skipped + 30 succeeded" in result.stdout
-    assert "Every due instant has exactly one answer." in result.stdout
+    assert "Every due instant has exactly one entry." in result.stdout
 
 
 def test_an_audit_that_finds_something_exits_1_and_names_it(horarium, installation, each_minute):
