@@ -1,38 +1,14 @@
 """The two activities of a schedule's step: read what is known, and carry out what was planned."""
 
-import hashlib
-from dataclasses import dataclass
-from datetime import timedelta
-
 from temporalio import activity
 
 from activities.failures import translated
 from activities.messages import CommitPlan, GatherFacts, StepFacts
+from activities.pace import Pace
 from activities.temporal import RunStarter
 from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog
 from horarium.control import stepping
-from horarium.schedule.identity import ActivationKey
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How a worker paces schedules.
-
-    `lead` is how early a run is staged at the least, and `spread` how much earlier at the most: each schedule by its own
-    share, so that those due in the same second are not staged in the same second. `look_after` is when a blocked
-    schedule first looks by itself. `steps_per_run` forces continue-as-new, for tests of it.
-    """
-
-    lead: timedelta = timedelta(seconds=4)
-    spread: timedelta = timedelta(seconds=2)
-    look_after: timedelta = timedelta(seconds=60)
-    steps_per_run: int | None = None
-
-    def lead_of(self, key: ActivationKey) -> timedelta:
-        """The lead of one schedule, the same in every process."""
-        share = int.from_bytes(hashlib.sha256(key.schedule.path.encode()).digest()[:4]) / 2**32
-        return self.lead + self.spread * share
 
 
 class Timetable:

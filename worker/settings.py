@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.timetable import Pace
+from activities.pace import Pace
 from horarium.authority.content import ContentFolder
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
