@@ -15,12 +15,13 @@ from starter.data_folder import DataFolder
 from starter.processes import ProcessTree
 from starter.setup import prepare_data, prepare_temporal
 from starter.temporal_server import TemporalServer
+from worker.composition import AGENT_GRACE, GRACE
 from worker.connection import connect
 from worker.settings import Settings
 
 EXAMPLE_AGENTS = ("examples.ingestion",)
-STOP_WITHIN = timedelta(seconds=12)
-"""A worker's grace, and a little."""
+OTHER_GRACE = timedelta(seconds=5)
+"""What a process may take to leave beside the grace of its work: its lease, its heartbeat, the interpreter's end."""
 _ROOT = Path(__file__).parent.parent
 
 
@@ -42,26 +43,28 @@ async def start(
 ) -> Running:
     """Prepare the data folder, then start Temporal, both workers, the controller and the agent runners, in that order.
 
-    Sets TEMPORAL_ADDRESS for this process too. Raises `Misconfigured` where a port is taken or a part does not come up.
+    From then on this process means this Temporal server alone, whatever its environment said. Raises `Misconfigured`
+    where a port is taken or a part does not come up.
     """
     prepare_data(settings)
     _lay_out_example(settings)
     server = TemporalServer(settings.data, port=temporal_port, ui_port=ui_port)
     await tree.start(server)
-    os.environ["TEMPORAL_ADDRESS"] = server.address
+    _mean_only(server)
     await prepare_temporal(await connect(wait_seconds=10))
-    environment = {**settings.environment(), "TEMPORAL_ADDRESS": server.address, **_example_environment(settings)}
+    environment = {**settings.environment(), **_example_environment(settings)}
     parts = [
-        ("The workers", "worker", ("-m", "worker")),
-        ("The controller", "controller", ("-m", "starter", "controller")),
+        ("The workers", "worker", ("-m", "worker"), GRACE),
+        ("The controller", "controller", ("-m", "starter", "controller"), timedelta(0)),
         *(
-            (f"The agent runner of {module}", f"agents-{module}", ("-m", "worker", "agents", module))
+            (f"The agent runner of {module}", f"agents-{module}", ("-m", "worker", "agents", module), AGENT_GRACE)
             for module in agents
         ),
     ]
-    children = [_child(settings, name, log, arguments, environment) for name, log, arguments in parts]
-    # Together: each takes a second or so to import what it needs.
-    await asyncio.gather(*(tree.start(child) for child in children))
+    await _start_together(
+        tree,
+        [_child(settings, name, log, arguments, environment, grace=grace) for name, log, arguments, grace in parts],
+    )
     return Running(data=settings.data, temporal_address=server.address, ui_address=server.ui_address)
 
 
@@ -77,7 +80,46 @@ async def dev(settings: Settings, *, temporal_port: int, ui_port: int, agents: S
     return 0
 
 
-def _child(settings: Settings, name: str, log: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
+def _mean_only(server: TemporalServer) -> None:
+    """Let the SDK's environment configuration, ours and our children's, mean this server.
+
+    A person may have a hosted service in the environment or in a profile, with its namespace, key and TLS.
+    """
+    for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:
+        del os.environ[name]
+    os.environ |= {
+        "TEMPORAL_ADDRESS": server.address,
+        "TEMPORAL_NAMESPACE": server.namespace,
+        "TEMPORAL_CONFIG_FILE": os.devnull,
+    }
+
+
+async def _start_together(tree: ProcessTree, children: Sequence[Child]) -> None:
+    """Start children at the same time: each takes a second or so to import what it needs.
+
+    The tree takes them up in their order all the same, so that it stops agents before the workers that settle their runs.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            for child in children:
+                group.create_task(child.start())
+    except BaseException:
+        for child in children:
+            child.kill()
+        raise
+    for child in children:
+        await tree.start(child)
+
+
+def _child(
+    settings: Settings,
+    name: str,
+    log: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    grace: timedelta,
+) -> Child:
     return Child(
         Program(
             name=name,
@@ -85,7 +127,7 @@ def _child(settings: Settings, name: str, log: str, arguments: Sequence[str], en
             log=settings.data / "logs" / f"{log}.log",
             environment=environment,
             folder=_ROOT,
-            grace=STOP_WITHIN,
+            grace=grace + OTHER_GRACE,
         )
     )
 

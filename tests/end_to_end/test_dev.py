@@ -1,0 +1,179 @@
+"""`horarium dev` as a person runs it: it says where everything is, goes when it is told, and refuses in a sentence."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from horarium.catalog import Catalog
+from horarium.catalog.ledger import list_entries
+from horarium.catalog.schedules import require_schedule
+from tests.end_to_end.installation import AGENTS, REPOSITORY, Installation
+from worker.settings import load
+
+pytestmark = pytest.mark.server
+
+READY_WITHIN = 60
+GONE_WITHIN = 30
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "starter", "dev", "--data", str(folder), *options]
+
+
+@contextmanager
+def developing(
+    folder: Path, *options: str, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """`horarium dev` on free ports, with what it says on its first line."""
+    with (folder.parent / "stderr").open("w") as stderr:
+        process = subprocess.Popen(
+            command(folder, "--temporal-port", "0", "--ui-port", "0", "-o", "json", *options),
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env=without_settings() | environment,
+        )
+    try:
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def without_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(("HORARIUM_", "TEMPORAL_"))}
+
+
+def refused(folder: Path, *options: str) -> str:
+    """What `horarium dev` says where it refuses to run: one sentence or two, on one line."""
+    ended = subprocess.run(
+        command(folder, *options),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=READY_WITHIN,
+        env=without_settings(),
+    )
+    assert ended.returncode == 1, ended
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
+    return ended.stderr
+
+
+def family(pid: int) -> set[int]:
+    """All processes below one."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(child): int(parent) for child, parent in (line.split() for line in listed.splitlines())}
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def alive(pids: set[int]) -> set[int]:
+    states = subprocess.run(["ps", "-eo", "pid=,stat="], capture_output=True, text=True, check=True).stdout
+    running = {int(pid) for pid, stat in (line.split() for line in states.splitlines()) if not stat.startswith("Z")}
+    return pids & running
+
+
+def all_gone(pids: set[int]) -> bool:
+    until = time.monotonic() + GONE_WITHIN
+    while alive(pids) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not alive(pids)
+
+
+def test_it_tells_where_it_is_and_is_gone_without_a_trace_after_ctrl_c(tmp_path):
+    folder = tmp_path / "data"
+    with developing(folder) as (process, told):
+        assert told["data"] == str(folder)
+        host, port = told["temporal"].split(":")
+        assert told["ui"].startswith(f"http://{host}:")
+        below = family(process.pid)
+        assert len(below) >= 4, "a Temporal server, workers, a controller and an agent runner"
+
+        assert "in use by process" in refused(folder, "--temporal-port", "0", "--ui-port", "0")
+        taken = refused(tmp_path / "other", "--temporal-port", port, "--ui-port", "0")
+        assert f"Port {port} is taken" in taken
+        assert "--temporal-port 0" in taken
+        taken = refused(tmp_path / "other", "--temporal-port", "0", "--ui-port", told["ui"].rsplit(":", 1)[1])
+        assert "--ui-port 0" in taken
+
+        assert process.poll() is None, "what was refused has not disturbed it"
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=GONE_WITHIN)
+        assert process.returncode == 0
+        assert rest == ""
+        assert all_gone(below), alive(below)
+
+
+def test_nothing_outlives_it_when_it_is_killed_and_it_comes_up_again_on_the_same_folder(tmp_path):
+    folder = tmp_path / "data"
+    with developing(folder) as (process, _):
+        below = family(process.pid)
+        process.kill()
+        process.wait()
+        assert all_gone(below), alive(below)
+    # Whoever works with a hosted service too has it in the environment; that is not what `dev` means.
+    hosted = {"TEMPORAL_ADDRESS": "hosted.invalid:7233", "TEMPORAL_NAMESPACE": "production", "TEMPORAL_TLS": "true"}
+    with developing(folder, **hosted) as (process, told):
+        assert told["data"] == str(folder)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=GONE_WITHIN)
+        assert process.returncode == 0
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    said = refused(tmp_path / "file" / "data", "--temporal-port", "0", "--ui-port", "0")
+    assert "Cannot write to the folder" in said
+    assert "--data DIR" in said
+
+
+def test_a_module_without_agents_is_refused(tmp_path):
+    said = refused(tmp_path / "data", "--temporal-port", "0", "--ui-port", "0", "--agents", "tests.end_to_end.no_such")
+    assert "There is no module 'tests.end_to_end.no_such'" in said
+
+
+def test_a_run_that_is_under_way_at_ctrl_c_ends_and_is_settled(tmp_path):
+    """What leaves first is the agent runner, once its run has ended; the workers settle it before they go."""
+    folder = tmp_path / "data"
+    begun = str(tmp_path / "begun.jsonl")
+    with developing(folder, "--agents", AGENTS, HORARIUM_TEST_BEGUN=begun) as (process, _):
+        settings = load({}, data=folder)
+        (folder / "content" / "outputs" / "reports").mkdir()
+        catalog = Catalog.open(settings.catalog_url)
+        key = asyncio.run(enabled_every_two_seconds(settings, catalog, seconds=3))
+        while "started" not in dispositions(catalog, key):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=GONE_WITHIN)
+        assert process.returncode == 0
+        assert dispositions(catalog, key)[0] == "succeeded"
+        catalog.close()
+
+
+async def enabled_every_two_seconds(settings, catalog, *, seconds):
+    house = Installation(
+        folder=settings.data, server=None, settings=settings, catalog=catalog, client=None
+    )  # a catalog is all that it takes to publish and enable
+    key = await house.published(every=2, seconds=seconds)
+    await house.enabled(key)
+    return key
+
+
+def dispositions(catalog, key):
+    with catalog.reading() as connection:
+        return [entry.disposition for entry, _ in list_entries(connection, require_schedule(connection, key))]
