@@ -166,17 +166,16 @@ class Desk:
         outcome = Outcome(disposition=disposition, reason=reason)
         return self.write(running.settle, run, outcome, now=self.now)
 
+    def stage(self, run: RunKey) -> None:
+        """Give a slot to a run, without a plan."""
+        self.write(lambda c: ledger.stage(c, require_schedule(c, self.key, lock=True), run, now=self.now))
+
     def hold_by_hand(self, receipt: str) -> RunKey:
         """A manual run takes a slot now."""
-
-        def stage(connection: Any) -> RunKey:
-            schedule = require_schedule(connection, self.key, lock=True)
-            activation_key = ActivationKey(schedule=self.key, generation=schedule.generation)
-            run = RunKey(activation=activation_key, nominal_time=self.now, trigger=f"manual:{receipt}")
-            ledger.stage(connection, schedule, run, now=self.now)
-            return run
-
-        return self.write(stage)
+        key = ActivationKey(schedule=self.key, generation=self.activation().generation)
+        run = RunKey(activation=key, nominal_time=self.now, trigger=f"manual:{receipt}")
+        self.stage(run)
+        return run
 
     def entries(self, generation: int | None = None, *, since: datetime | None = None) -> list[ledger.Entry]:
         """The ledger by nominal time."""

@@ -10,8 +10,8 @@ from horarium.schedule.identity import ActivationKey, RunKey
 from horarium.schedule.ledger import Disposition
 from tests.control.desk import Desk, Loop
 
-MAX_EVENTS_AT_ONCE = 60
-"""More than this at one instant of the simulated clock is a loop that does not sleep."""
+MAX_STEPS_AT_ONCE = 10
+"""More steps at one instant of the simulated clock are a schedule that does not sleep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,8 @@ class World:
     running: dict[RunKey, tuple[datetime, Disposition]] = field(default_factory=dict)
     decided: dict[RunKey, str] = field(default_factory=dict)
     actual_starts: dict[RunKey, datetime] = field(default_factory=dict)
+    last_step: datetime | None = None
+    steps_at_once: int = 0
     after_each: Callable[[], None] = lambda: None
 
     def establish(self, changed: Changed) -> None:
@@ -50,14 +52,12 @@ class World:
 
     def pass_until(self, until: datetime) -> None:
         """Let everything happen that is due until then."""
-        desk, at_once = self.desk, 0
+        desk = self.desk
         while True:
             due = self._next()
             if due is None or due[0] > until:
                 break
             when, happen = due
-            at_once = at_once + 1 if when <= desk.now else 0
-            assert at_once < MAX_EVENTS_AT_ONCE, f"a loop that does not sleep at {desk.now}"
             desk.now = max(desk.now, when)
             happen()
             self.after_each()
@@ -68,6 +68,9 @@ class World:
             self.loops[key.generation].wake = self.desk.now
 
     def step(self, loop: Loop) -> None:
+        self.steps_at_once = self.steps_at_once + 1 if self.last_step == self.desk.now else 1
+        self.last_step = self.desk.now
+        assert self.steps_at_once <= MAX_STEPS_AT_ONCE, f"a schedule that does not sleep at {self.desk.now}"
         status = loop.step(start=not self.dies_before_starting)
         if status is Status.STALE or (self.dies_before_starting and not loop.ended):
             # The step is not in the history yet, so it is made again.
