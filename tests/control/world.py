@@ -37,7 +37,7 @@ class World:
     running: dict[RunKey, tuple[datetime, Disposition]] = field(default_factory=dict)
     decided: dict[RunKey, str] = field(default_factory=dict)
     actual_starts: dict[RunKey, datetime] = field(default_factory=dict)
-    last_step: datetime | None = None
+    last_step: tuple[int, datetime] | None = None
     steps_at_once: int = 0
     after_each: Callable[[], None] = lambda: None
 
@@ -68,8 +68,9 @@ class World:
             self.loops[key.generation].wake = self.desk.now
 
     def step(self, loop: Loop) -> None:
-        self.steps_at_once = self.steps_at_once + 1 if self.last_step == self.desk.now else 1
-        self.last_step = self.desk.now
+        this = (loop.key.generation, self.desk.now)
+        self.steps_at_once = self.steps_at_once + 1 if self.last_step == this else 1
+        self.last_step = this
         assert self.steps_at_once <= MAX_STEPS_AT_ONCE, f"a schedule that does not sleep at {self.desk.now}"
         status = loop.step(start=not self.dies_before_starting)
         if status is Status.STALE or (self.dies_before_starting and not loop.ended):
