@@ -32,6 +32,9 @@ ADMISSION_SLOTS = 2_000
 HEARTBEAT_THROTTLE = timedelta(milliseconds=400)
 """The SDK may hold heartbeats back for 80% of the timeout; a wait is to be missed quickly."""
 
+AGENT_HEARTBEAT_THROTTLE = timedelta(seconds=2)
+"""An agent learns that its run was cancelled from the answer to a heartbeat, so they are not held back for longer."""
+
 
 def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Worker:
     """Workflows, and the local activities of their steps and settlements."""

@@ -1,10 +1,11 @@
 """One run: admitted at its nominal second, done by its agent, and settled before this workflow completes."""
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from activities.admission import Admissions
@@ -51,7 +52,11 @@ class RunWorkflow:
             outcome = Outcome(disposition=Disposition.CANCELLED, reason=Reason.CANCELLED_BY_OPERATOR)
         if outcome is None:
             return RunClosed(disposition=self._closed_as, reason=self._closed_for)
-        await self._settle(outcome)
+        settlement = asyncio.create_task(self._settle(outcome))
+        while not settlement.done():
+            # A cancellation comes too late here: it must not leave the outcome unwritten.
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(settlement)
         self._tell(f"{outcome.disposition}", outcome.reason)
         return RunClosed(disposition=outcome.disposition, reason=outcome.reason)
 
@@ -114,8 +119,8 @@ class RunWorkflow:
                     schedule_to_close_timeout=options.CATALOG_ANSWERS_WITHIN,
                     retry_policy=options.LOCAL_RETRY,
                 )
-            except ActivityError as error:
-                workflow.logger.warning("settlement is tried again in %s: %s", pause, error.cause)
+            except FailureError as error:  # what a local activity raises is not wrapped in an ActivityError
+                workflow.logger.warning("settlement is tried again in %s: %s", pause, error.cause or error)
                 self._tell(f"{outcome.disposition}; the catalog does not answer, so the settlement waits")
                 await workflow.sleep(pause, summary="the catalog does not answer")
                 pause = min(pause * 2, options.LONGEST_PAUSE)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from activities.messages import RUN_CLOSED, SCHEDULE_WORKFLOW, CommitPlan, GatherFacts, StepFacts
 from activities.timetable import Timetable
@@ -42,13 +42,13 @@ class ScheduleWorkflow:
         self._plan: Plan | None = None
         self._waiting = 0
         self._next_look: datetime | None = None
+        self._pause = options.FIRST_PAUSE
+        self._look_after: timedelta | None = None
 
     @workflow.run
     async def run(self, key: ActivationKey) -> str:
         """Step, sleep until the next step is due or somebody nudges, and again, until the activation has ended."""
         steps = 0
-        pause = options.FIRST_PAUSE
-        look_after: timedelta | None = None
         looked_by_itself = False
         while True:
             self._nudged = False
@@ -57,18 +57,14 @@ class ScheduleWorkflow:
                 if found.facts is None:
                     return await self._leave()
                 decided = plan(found.facts)
-                if decided.starts or decided.promotions:
-                    look_after = None
-                if decided.blocked:
-                    look_after = _next_look(look_after, first=found.look_after, grows=looked_by_itself)
+                look_after = self._look_later(decided, first=found.look_after, again=looked_by_itself)
                 status = await self._commit(found, decided, look_after)
-            except ActivityError as error:
-                workflow.logger.warning("the step is tried again in %s: %s", pause, error.cause)
-                self._tell("the catalog does not answer", wake_at=workflow.now() + pause)
-                await workflow.sleep(pause, summary="the catalog does not answer")
-                pause = min(pause * 2, options.LONGEST_PAUSE)
+            except FailureError as error:  # what a local activity raises is not wrapped in an ActivityError
+                if is_cancelled_exception(error):
+                    raise
+                await self._give_the_catalog_time(error)
                 continue
-            pause = options.FIRST_PAUSE
+            self._pause = options.FIRST_PAUSE
             looked_by_itself = False
             steps += 1
             if status is Status.ENDED:
@@ -139,6 +135,25 @@ class ScheduleWorkflow:
             retry_policy=options.LOCAL_RETRY,
         )
 
+    def _look_later(self, decided: Plan, *, first: timedelta, again: bool) -> timedelta | None:
+        """How long a blocked schedule waits before it looks by itself: longer each time that it looked in vain.
+
+        A nudge does not make it wait longer, and a run that starts lets it begin anew.
+        """
+        if decided.starts or decided.promotions:
+            self._look_after = None
+        if decided.blocked and self._look_after is None:
+            self._look_after = first
+        elif decided.blocked and self._look_after is not None and again:
+            self._look_after = min(self._look_after * 2, options.LONGEST_LOOK)
+        return self._look_after
+
+    async def _give_the_catalog_time(self, error: FailureError) -> None:
+        workflow.logger.warning("the step is tried again in %s: %s", self._pause, error.cause or error)
+        self._tell("the catalog does not answer", wake_at=workflow.now() + self._pause)
+        await workflow.sleep(self._pause, summary="the catalog does not answer")
+        self._pause = min(self._pause * 2, options.LONGEST_PAUSE)
+
     async def _sleep(self) -> bool:
         """Until the next look, which is True, or a nudge. A timer may fire early, so the step itself checks what is due."""
         if self._next_look is None:
@@ -187,10 +202,3 @@ class ScheduleWorkflow:
         if self._waiting:
             lines.append(f"Waiting for a slot: {self._waiting}")
         workflow.set_current_details("\n\n".join(lines))
-
-
-def _next_look(current: timedelta | None, *, first: timedelta, grows: bool) -> timedelta:
-    """How long a blocked schedule waits before it looks by itself: longer each time that it looked in vain."""
-    if current is None:
-        return first
-    return min(current * 2, options.LONGEST_LOOK) if grows else current

@@ -17,8 +17,9 @@ from activities.agents import AgentActivities, CatalogHost
 from activities.clock import WorkerClock
 from activities.ledger import Settlements
 from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
+from activities.pace import Pace
 from activities.temporal import RunStarter
-from activities.timetable import Pace, Timetable
+from activities.timetable import Timetable
 from horarium.agents import Agent, AgentReport, AgentRunner, CronStartEvent, RunContext, handles
 from horarium.agents.events import RunBrief
 from horarium.authority.content import ContentFolder
@@ -31,6 +32,7 @@ from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from starter.temporal import Temporal
 from tests.workflows.invariant import assert_every_instant_has_one_answer
 from tests.workflows.lasting import Script
+from worker.composition import AGENT_HEARTBEAT_THROTTLE
 from workflows.run import RunWorkflow
 from workflows.schedule import ScheduleWorkflow
 
@@ -44,7 +46,7 @@ class Worked(Agent):
 
     name = "worked"
     version = "1"
-    max_run_seconds = 2
+    max_run_seconds = 4
 
     def __init__(self) -> None:
         self.begun: list[RunBrief] = []
@@ -211,6 +213,7 @@ async def house(
                 client,
                 task_queue=AGENTS_QUEUE,
                 activities=[AgentActivities(runner, host, now=clock.now).run_agent, script.begin_work],
+                max_heartbeat_throttle_interval=AGENT_HEARTBEAT_THROTTLE,
             ),
         ):
             if worker.task_queue not in without:

@@ -8,9 +8,10 @@ from temporalio import activity
 from temporalio.service import RPCError
 
 from activities.messages import SCHEDULE_WORKFLOW, SCHEDULES_QUEUE, CommitPlan
-from activities.timetable import Pace, Timetable
+from activities.pace import Pace
+from activities.timetable import Timetable
 from horarium.control.stepping import Status
-from horarium.schedule.identity import RunKey, instant_text
+from horarium.schedule.identity import RunKey
 from horarium.schedule.ledger import Disposition, Reason
 from tests.workflows.documents import every
 from tests.workflows.lasting import LastingRun, Work
@@ -214,19 +215,23 @@ async def test_signals_that_come_in_floods_cost_steps_and_change_nothing(skippin
     async with skipping(run_workflow=LastingRun) as house:
         house.script.usual = Work(lasts=timedelta(seconds=155))
         start = await house.on_the_minute()
-        key = await house.published(every(60, overlap="buffer_all", end_at=instant_text(start + timedelta(minutes=2))))
+        key = await house.published(every(60, overlap="buffer_all"))
         changed = await house.enabled(key)
 
-        for second in range(0, 480, 40):
+        # Never at the very time of a timer: the test server cannot cancel one that fires, and stands still for good.
+        for second in range(25, 560, 40):
             await house.advance_to(start + timedelta(seconds=second))
             for signal in ("run_closed", "pause", "review", "retire", "run_closed"):
                 await house.temporal.signal(changed.key, signal)
 
-        await house.advance(timedelta(minutes=5))
-        assert [fate[:3] for fate in house.fates(key, since=start)] == [
-            (second, second, "succeeded") for second in (0, 60, 120)
+        assert [fate[:3] for fate in house.fates(key, since=start)][:4] == [
+            (0, 0, "succeeded"),
+            (60, 60, "succeeded"),
+            (120, 120, "succeeded"),
+            (180, 180, "started"),
         ]
-        assert await house.workflow(changed.key).result() == "ended"
+        assert house.begun == [start + timedelta(minutes=minute) for minute in range(4)]
+        assert house.activation(changed.key).is_live
 
 
 async def test_retirement_is_final_and_late_signals_find_nobody(skipping):
