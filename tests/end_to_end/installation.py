@@ -21,7 +21,7 @@ from horarium.catalog.schedules import Activation, list_activations, require_sch
 from horarium.control.activation import Changed, Reviewed, enable, pause
 from horarium.control.audit import audit, document
 from horarium.control.publication import publish
-from horarium.errors import Unavailable
+from horarium.errors import Misconfigured, Unavailable
 from horarium.schedule.identity import ActivationKey, ScheduleKey, schedule_key
 from horarium.schedule.ledger import Disposition
 from starter.child import Child, Program
@@ -108,7 +108,9 @@ class Installation:
     async def _keep(self, name: str, child: Child) -> None:
         while True:
             self.deaths.append((name, await child.ended()))
-            await child.start()
+            while not child.running:
+                with suppress(Misconfigured):  # it was killed again before it was ready
+                    await child.start()
 
     async def _let_go(self, name: str) -> None:
         keeper = self.keepers.pop(name, None)
