@@ -73,12 +73,12 @@ class ScheduleWorkflow:
                 self._plan = decided
                 self._waiting = found.facts.waiting + len(decided.waits) - len(decided.promotions)
                 self._told(decided, look_after)
-            # Everything that the next run of this workflow needs is in the catalog, so it may begin anywhere.
+                looked_by_itself = await self._sleep()
+            # Everything that the next run of this workflow needs is in the catalog, so it may begin anywhere. It begins with
+            # a step, so this one sleeps first.
             if self._history_is_long(steps, found.steps_per_run):
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(key)
-            if status is Status.DONE:
-                looked_by_itself = await self._sleep()
 
     @workflow.signal
     def pause(self) -> None:

@@ -1,0 +1,203 @@
+"""The run worker's wait for a nominal second, and the clock that it waits by."""
+
+import asyncio
+import dataclasses
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import structlog
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+import activities.clock
+from activities.admission import HEARTBEAT_EVERY, Admissions
+from activities.clock import WorkerClock
+from activities.messages import AdmitRun
+from horarium.control.admission import WITHDRAWN, Admission
+from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+
+SCHEDULE = ScheduleKey(org_id="acme", environment_id="test", schedule_id="7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11")
+NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+class Decided:
+    """A catalog that notes when it was asked to decide, by the clock that the decision was made by."""
+
+    def __init__(self) -> None:
+        self.at: list[datetime] = []
+
+    async def write(self, _decide, _key, _content, *, owner, now):
+        assert owner == "test-run"
+        self.at.append(now)
+        return Admission(outcome=WITHDRAWN)
+
+
+class Steered:
+    """The machine's two clocks, in the test's hands. `wall` is what it takes for the time."""
+
+    def __init__(self, wall: datetime) -> None:
+        self.wall = wall
+        self.monotonic_seconds = 1_000.0
+
+    def now(self, zone) -> datetime:
+        return self.wall.astimezone(zone)
+
+    def monotonic(self) -> float:
+        return self.monotonic_seconds
+
+    def pass_(self, by: timedelta) -> None:
+        self.wall += by
+        self.monotonic_seconds += by.total_seconds()
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    steered = Steered(NOON)
+    monkeypatch.setattr(activities.clock, "datetime", steered)
+    monkeypatch.setattr(activities.clock, "time", steered)
+    return steered
+
+
+def admission_of(nominal: datetime, catalog: Decided, clock: WorkerClock, environment: ActivityEnvironment):
+    key = RunKey(activation=ActivationKey(schedule=SCHEDULE, generation=1), nominal_time=nominal)
+    admissions = Admissions(catalog, None, None, clock)
+    return asyncio.ensure_future(environment.run(admissions.admit_run, AdmitRun(key=key)))
+
+
+def environment_stamped(at: datetime) -> ActivityEnvironment:
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, started_time=at)
+    return environment
+
+
+async def test_a_run_is_never_decided_before_its_nominal_second_and_at_once_after_it():
+    catalog = Decided()
+    now = datetime.now(UTC)
+    nominal = now + timedelta(seconds=0.7)
+
+    await admission_of(nominal, catalog, WorkerClock(), environment_stamped(now))
+
+    (decided,) = catalog.at
+    assert nominal <= decided <= nominal + SECOND
+    assert datetime.now(UTC) >= nominal
+
+
+async def test_the_second_is_the_servers_where_the_clocks_disagree(machine):
+    """By this machine's clock it is noon, by the server's an hour later: the run of half past twelve is due."""
+    catalog = Decided()
+    machine.wall = NOON
+    due = NOON + timedelta(minutes=30)
+
+    await asyncio.wait_for(
+        admission_of(due, catalog, WorkerClock(), environment_stamped(NOON + timedelta(hours=1))), timeout=5
+    )
+
+    assert catalog.at == [NOON + timedelta(hours=1)]
+
+
+async def test_a_machine_that_is_ahead_does_not_decide_early(machine):
+    """By this machine's clock it is noon, by the server's an hour earlier."""
+    catalog = Decided()
+    attempt = admission_of(NOON, catalog, WorkerClock(), environment_stamped(NOON - timedelta(hours=1)))
+    await asyncio.sleep(3 * HEARTBEAT_EVERY.total_seconds())
+    assert catalog.at == []
+
+    machine.pass_(timedelta(hours=1))
+    await asyncio.wait_for(attempt, timeout=5)
+
+    assert catalog.at == [NOON]
+
+
+async def test_the_wait_says_that_it_lives_every_half_second():
+    beats = []
+    now = datetime.now(UTC)
+    environment = environment_stamped(now)
+    environment.on_heartbeat = lambda *_: beats.append(None)
+
+    await admission_of(now + timedelta(seconds=1.2), Decided(), WorkerClock(), environment)
+
+    assert 3 <= len(beats) <= 4
+
+
+async def test_the_wait_fails_at_once_when_its_worker_shuts_down():
+    catalog = Decided()
+    now = datetime.now(UTC)
+    environment = environment_stamped(now)
+    attempt = admission_of(now + timedelta(hours=1), catalog, WorkerClock(), environment)
+    await asyncio.sleep(0.1)
+    before = asyncio.get_running_loop().time()
+
+    environment.worker_shutdown()
+
+    with pytest.raises(ApplicationError) as failed:
+        await asyncio.wait_for(attempt, timeout=5)
+    assert asyncio.get_running_loop().time() - before < 0.4
+    assert (failed.value.type, failed.value.non_retryable) == ("worker_shutdown", False)
+    assert catalog.at == []
+
+
+async def test_a_shutdown_does_not_stop_a_decision_that_is_due():
+    catalog = Decided()
+    now = datetime.now(UTC)
+    environment = environment_stamped(now)
+    environment.worker_shutdown()
+
+    await admission_of(now - SECOND, catalog, WorkerClock(), environment)
+
+    assert len(catalog.at) == 1
+
+
+@pytest.mark.parametrize("skew", [timedelta(0), SECOND, -SECOND, timedelta(seconds=0.4)])
+def test_a_skew_within_the_tolerance_is_ignored(machine, skew):
+    clock = WorkerClock()
+    clock.observe(NOON + skew)
+    assert (clock.skew, clock.now()) == (timedelta(0), NOON)
+
+
+@pytest.mark.parametrize("skew", [timedelta(seconds=1.001), timedelta(hours=-3), timedelta(days=400)])
+def test_beyond_the_tolerance_the_servers_time_goes_on_by_the_monotonic_clock(machine, skew):
+    clock = WorkerClock()
+    clock.observe(NOON + skew)
+    with structlog.testing.capture_logs():
+        assert clock.now() == NOON + skew
+        machine.monotonic_seconds += 5
+        machine.wall += timedelta(seconds=77)  # somebody sets the machine's clock; the offsets are not observed anew
+        assert clock.now() == NOON + skew + timedelta(seconds=5)
+
+
+def test_a_skew_is_warned_of_once_and_named(machine):
+    clock = WorkerClock()
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(5):
+            clock.observe(machine.wall + timedelta(seconds=10))
+            clock.now()
+            machine.pass_(SECOND)
+    assert logged == [
+        {"event": "clock_skew", "log_level": "warning", "skew_seconds": 10.0, "taken": "the server's time"}
+    ]
+
+
+def test_another_skew_is_warned_of_again_and_a_clock_that_was_set_right_is_believed(machine):
+    clock = WorkerClock(recent=1)
+    with structlog.testing.capture_logs() as logged:
+        for skew in (10, 10.5, 20, 0, 10):
+            clock.observe(NOON + timedelta(seconds=skew))
+            assert abs(clock.now() - (NOON + timedelta(seconds=skew))) <= SECOND
+    assert [event["skew_seconds"] for event in logged] == [10.0, 20.0, 10.0]
+
+
+def test_the_smallest_recent_distance_counts_since_the_way_from_the_server_only_adds_to_it(machine):
+    """Stamps that were long on their way look like a clock that is ahead; one that came at once tells the truth."""
+    clock = WorkerClock(recent=3)
+    for delay in (8, 0.2, 5):
+        clock.observe(NOON - timedelta(seconds=delay))
+    assert clock.now() == NOON
+    with structlog.testing.capture_logs():
+        for _ in range(3):  # until the one that came at once is forgotten
+            clock.observe(NOON - timedelta(seconds=5))
+        assert clock.now() == NOON - timedelta(seconds=5)
+
+
+def test_without_a_stamp_the_machine_is_believed(machine):
+    assert WorkerClock().now() == NOON
