@@ -42,7 +42,7 @@ AGENTS_QUEUE = "house/worked@1"
 
 
 class Worked(Agent):
-    """Succeeds, or does what the test put in `script` for the run's nominal time: raises, or works so many seconds."""
+    """Raises or works so many seconds, as `script` says for the run's nominal time, or else `usual`; then succeeds."""
 
     name = "worked"
     version = "1"
@@ -50,15 +50,16 @@ class Worked(Agent):
 
     def __init__(self) -> None:
         self.begun: list[RunBrief] = []
+        self.usual: BaseException | float = 0.0
         self.script: dict[datetime, BaseException | float] = {}
 
     @handles(CronStartEvent)
     async def work(self, event: CronStartEvent, context: RunContext) -> AgentReport:
         self.begun.append(event.run)
-        scripted = self.script.get(event.run.nominal_time)
+        scripted = self.script.get(event.run.nominal_time, self.usual)
         if isinstance(scripted, BaseException):
             raise scripted
-        await asyncio.sleep(scripted or 0)
+        await asyncio.sleep(scripted)
         return AgentReport.succeeded("worked")
 
 
@@ -177,6 +178,7 @@ async def house(
     server_time: Callable[[], Awaitable[datetime]],
     clock: WorkerClock,
     pace: Pace,
+    schedule_workflow: type = ScheduleWorkflow,
     run_workflow: type = RunWorkflow,
     timetable: type[Timetable] = Timetable,
     without: Sequence[str] = (),
@@ -205,7 +207,7 @@ async def house(
             Worker(
                 client,
                 task_queue=SCHEDULES_QUEUE,
-                workflows=[ScheduleWorkflow, run_workflow],
+                workflows=[schedule_workflow, run_workflow],
                 activities=[steps.gather_facts, steps.commit_plan, settlements.settle_run],
             ),
             Worker(client, task_queue=RUNS_QUEUE, activities=[Admissions(catalog, content, client, clock).admit_run]),
