@@ -62,7 +62,7 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
         for entry in entries
         if entry.generation == key.generation and entry.disposition is Disposition.BUFFERED
     ]
-    held, holds = _holds(connection, schedule, activation, policy, entries, now=now)
+    held, holds = _holds(connection, schedule, activation, policy, entries)
     mark = activation.accounted_through
     ahead = instants_after(calendar, max(mark, now), until=max(mark, now) + lead, limit=AHEAD_LIMIT)
     ahead = tuple(instant for instant in ahead if instant <= now + lead)
@@ -133,8 +133,6 @@ def _holds(
     activation: Activation,
     policy: Policy,
     entries: Sequence[ledger.Entry],
-    *,
-    now: datetime,
 ) -> tuple[int, tuple[Hold, ...]]:
     """Claims on slots: how many began before the mark and go on, and the others one by one."""
     if policy.slots is None:
@@ -148,8 +146,7 @@ def _holds(
         # Whatever the calendar staged was staged by a step that then set the mark. A manual run begins in between.
         since = mark if entry.trigger == BY_CALENDAR else max(mark, entry.held_since)
         if entry.closed_at is not None:
-            # Another machine's clock may be ahead; the slot is free now, whatever it says.
-            holds.append(Hold(since=since, until=min(entry.closed_at, now)))
+            holds.append(Hold(since=since, until=entry.closed_at))
         elif since > mark:
             holds.append(Hold(since=since))
         else:

@@ -58,7 +58,11 @@ class _StepIsFull(Exception):
 
 @dataclass(slots=True)
 class _Replay:
-    """The replay of one step: the state of the slots and the buffer as virtual time moves from the mark to now."""
+    """The replay of one step: the state of the slots and the buffer as virtual time moves from the mark to now.
+
+    `taken` counts the slots taken by earlier steps at the instant that is being decided. `taken_now` counts those that still
+    are, and an end that is recorded counts, whatever it is dated: the clock that dated it may be ahead of this step's.
+    """
 
     facts: Facts
     taken: int = field(init=False)

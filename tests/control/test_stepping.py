@@ -113,6 +113,19 @@ def test_a_slot_taken_between_the_step_s_time_and_its_commit_is_taken(desk: Desk
     assert desk.told() == [("staged", 10, 10, 1), ("skipped", 20, 20, 1)]
 
 
+def test_a_slot_that_a_late_commit_took_and_gave_back_was_taken_since_its_step(desk: Desk) -> None:
+    """Its step had decided on it before the next instant, whenever the catalog came to write it down."""
+    loop = desk.enabled(every(10))
+    desk.now = at(19.9)
+    found = loop.gather()
+    assert found.facts is not None
+    desk.now = at(20.2)
+    loop.commit(plan(found.facts))
+    loop.has_run(10, starts=20.3, ends=20.4)
+    loop.step_at(20.5)
+    assert desk.told() == [("succeeded", 10, 10, 1), ("skipped", 20, 20, 1)]
+
+
 @pytest.mark.parametrize("ahead", [0.4, 5])
 def test_an_end_dated_by_a_clock_that_is_ahead_frees_the_slot_now(desk: Desk, ahead: float) -> None:
     """Were the slot taken until then, the schedule would wait for a run that has ended, and be told so, without pause."""
