@@ -240,6 +240,16 @@ class Installation:
             assert sum(result.dispositions.values()) == result.due == self._due(key), document(result)
             self._agents_agree(key, repeated=repeated)
 
+    async def audited(self) -> None:
+        """Let the command `horarium audit` find everything in order, as a person would ask it."""
+        command = (sys.executable, "-m", "starter", "audit", "--data", str(self.folder), "-o", "json")
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=REPOSITORY, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        said, errors = await process.communicate()
+        assert process.returncode == 0, (said.decode(), errors.decode())
+        assert json.loads(said)["clean"] is True
+
     def _due(self, key: ScheduleKey) -> int:
         """How many instants of the interval lie in the times of activation: the audit's count, found in another way."""
         with self.catalog.reading() as connection:
@@ -292,6 +302,7 @@ async def installation(
         it = Installation(folder=folder, server=server, settings=settings, catalog=catalog, client=client)
         await asyncio.gather(*(it.start(part, crashing=crashing) for part in parts))
         yield it
+        await it.audited()
         for name in reversed(list(it.keepers)):
             assert await it.stop(name) == 0, it.children[name].last_words()
     finally:
