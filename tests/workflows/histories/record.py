@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 
 import horarium
 from activities.clock import WorkerClock
@@ -257,12 +257,8 @@ async def record(server: TemporalServer, scenario: Scenario, folder: Path, into:
     client = await Client.connect(server.address, namespace=server.namespace, plugins=[horarium_plugin()])
     await prepare_temporal(client)
     async with house_for(client, scenario, folder) as built:
-        handles = await scenario(built)
-        into.mkdir(parents=True, exist_ok=True)
-        for word, handle in handles.items():
-            history = json.loads((await handle.fetch_history()).to_json())
-            text = json.dumps(_without_traces(history), separators=(",", ":"), sort_keys=True)
-            (into / f"{scenario.__name__}.{word}.json").write_text(text + "\n")
+        for word, handle in (await scenario(built)).items():
+            _write(into / f"{scenario.__name__}.{word}.json", await handle.fetch_history())
 
 
 def _schedule(name: str) -> ScheduleKey:
@@ -282,6 +278,12 @@ async def _closed(house: House, activation: ActivationKey) -> WorkflowHandle[Any
 
 async def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _write(path: Path, history: WorkflowHistory) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = _without_traces(json.loads(history.to_json()))
+    path.write_text(json.dumps(told, separators=(",", ":"), sort_keys=True) + "\n")
 
 
 def _without_traces(value: Any) -> Any:
