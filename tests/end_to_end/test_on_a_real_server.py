@@ -203,13 +203,13 @@ async def test_two_of_everything_do_nothing_twice_and_each_may_be_stopped_amid_i
     for key in keys:
         await it.enabled(key)
     for key in keys:
-        await it.until_closed(key, 4)
+        await it.until_closed(key, 2)
     for part in ("agents", "runs", "schedules", "controller"):
         await started(it, keys[2])
         assert await it.stop(part) == 0, it.children[part].last_words()
     for key in keys:
         answered = sum(entry.count for entry, _ in it.rows(key) if entry.closed_at)
-        await it.until_closed(key, answered + 2)
+        await it.until_closed(key, answered + 1)
     await it.proven(*keys)
     assert it.deaths == []
     allowed = {"succeeded", "skipped overlap", "dropped paused"}

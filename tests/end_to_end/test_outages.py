@@ -12,7 +12,7 @@ from tests.end_to_end.stories import Stories
 pytestmark = pytest.mark.server
 
 stories = Stories()
-OUTAGE = timedelta(seconds=18)
+OUTAGE = timedelta(seconds=16)
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +49,16 @@ async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the
 
     assert set(it.told(caught)) <= {"succeeded", "dropped paused"}
     passed = [line["nominal"] for line in it.begun(caught) if down < datetime.fromisoformat(line["nominal"]) < up]
-    assert len(passed) >= 5
+    assert len(passed) >= 4
     for key in (missed, queued):
-        rows = it.rows(key)
-        away = [
-            entry
-            for entry, _ in rows
-            if entry.disposition is Disposition.MISSED and entry.last_at > down - timedelta(seconds=10)
-        ]
-        assert sum(entry.count for entry in away) >= 2, it.told(key)
-        assert max(entry.last_at for entry in away) < up - timedelta(seconds=9)
-        # Under `skip` the run that was staged before the outage may hold the slot until it is missed itself.
-        late = [entry.disposition for entry, _ in rows if up - timedelta(seconds=9) < entry.first_at < up]
+        away = [entry for entry, _ in it.rows(key) if down < entry.first_at < up]
+        late = [entry for entry in away if entry.disposition is Disposition.MISSED]
         assert late, it.told(key)
-        assert set(late) <= {Disposition.SUCCEEDED, Disposition.SKIPPED}
+        for entry in late:
+            assert entry.closed_at - entry.last_at > timedelta(seconds=10)
+        # Under `skip` the run that was staged before the outage may hold the slot until it is missed itself.
+        others = {Disposition.SUCCEEDED, Disposition.SKIPPED, Disposition.MISSED}
+        assert {entry.disposition for entry in away} <= others, it.told(key)
     assert Disposition.SKIPPED not in {entry.disposition for entry, _ in it.rows(queued)}
     begun = [line["nominal"] for line in it.begun(queued)]
     assert begun == sorted(begun), "what waited began oldest first"
