@@ -6,13 +6,16 @@
     ├── InvalidSchedule        a document is refused: all faults, each with its place
     ├── Refused                the request is well formed, and the present state forbids it
     │   ├── NotFound           nothing here that the caller may see
+    │   ├── Forbidden          whoever asks may not do that
     │   ├── Conflict           the state is not the one that the caller reviewed
+    │   ├── NotAdmissible      an occurrence would be refused now: every reason, not the first alone
     │   └── Unavailable        a part that is needed does not answer now; the same request may be repeated
     └── Misconfigured          the installation cannot work as it is set up
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 class HorariumError(Exception):
@@ -64,8 +67,32 @@ class NotFound(Refused):
     """There is nothing of that name that the caller may see."""
 
 
+class Forbidden(Refused):
+    """Whoever asks is known, and may not do that: a scope is missing, or a person has to do it."""
+
+
 class Conflict(Refused):
     """The state is not the one that the caller reviewed. Read it again before deciding again."""
+
+
+class NotAdmissible(Refused):
+    """Enabling is refused, since an occurrence would be refused now.
+
+    `objections` tells every reason in the order in which admission asks, each as `code`, `sentence` and `evidence`; `code` of
+    the error is that of the first.
+    """
+
+    def __init__(self, objections: Iterable[Mapping[str, Any]]) -> None:
+        self.objections = tuple(dict(each) for each in objections)
+        assert self.objections, "what is not admissible has at least one objection"
+        super().__init__(
+            self.objections[0]["code"],
+            f"Enabling is refused: {' '.join(each['sentence'] for each in self.objections)}",
+            next_step="An occurrence would be refused for the same reasons. Put them right, then enable again.",
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.objections,))
 
 
 class Unavailable(Refused):

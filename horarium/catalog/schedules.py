@@ -103,13 +103,12 @@ def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runti
         )
 
 
-def find_environment(connection: Connection, scope: Scope) -> Environment | None:
-    """The environment, or None."""
-    row = connection.execute(
-        select(environments).where(
-            environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
-        )
-    ).one_or_none()
+def find_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment | None:
+    """The environment, or None. With `lock`, nobody else who locks it goes on until the transaction ends."""
+    query = select(environments).where(
+        environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
+    )
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         return None
     return Environment(
@@ -121,16 +120,21 @@ def find_environment(connection: Connection, scope: Scope) -> Environment | None
     )
 
 
-def require_environment(connection: Connection, scope: Scope) -> Environment:
-    """The environment; `NotFound` where there is none."""
-    environment = find_environment(connection, scope)
+def require_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment:
+    """The environment, locked if asked for; `NotFound` where there is none."""
+    environment = find_environment(connection, scope, lock=lock)
     if environment is None:
-        raise NotFound(
-            "environment_not_found",
-            f"There is no environment {scope.environment_id!r} in organization {scope.org_id!r}.",
-            next_step="`horarium dev` and `horarium setup` create the one that they are told to serve.",
-        )
+        raise environment_not_found(scope)
     return environment
+
+
+def environment_not_found(scope: Scope) -> NotFound:
+    """The answer about an environment that is not there, or that the caller may not see."""
+    return NotFound(
+        "environment_not_found",
+        f"There is no environment {scope.environment_id!r} in organization {scope.org_id!r}.",
+        next_step="`horarium dev` and `horarium setup` create the one that they are told to serve.",
+    )
 
 
 def find_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = False) -> Schedule | None:
@@ -220,6 +224,24 @@ def find_version(connection: Connection, schedule: Schedule, revision: int) -> V
         published_at=row.published_at,
         published_by=row.published_by,
     )
+
+
+def find_resource(connection: Connection, scope: Scope, resource_id: str) -> tuple[ScheduleKey, int] | None:
+    """The schedule and the revision of a version's own id, or None."""
+    query = (
+        select(schedules.c.schedule_id, versions.c.revision)
+        .select_from(versions.join(schedules, versions.c.schedule == schedules.c.id))
+        .where(
+            versions.c.resource_id == resource_id,
+            schedules.c.org_id == scope.org_id,
+            schedules.c.environment_id == scope.environment_id,
+        )
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    key = ScheduleKey(org_id=scope.org_id, environment_id=scope.environment_id, schedule_id=row.schedule_id)
+    return key, row.revision
 
 
 def require_version(connection: Connection, schedule: Schedule, revision: int) -> Version:

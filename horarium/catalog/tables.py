@@ -130,6 +130,8 @@ runs = Table(
     Column("run_id", String(36), primary_key=True),
     Column("entry", _Key, ForeignKey("entries.id", ondelete="CASCADE"), nullable=False, unique=True),
     Column("workflow_id", String(700), nullable=False, unique=True),
+    # Of a manual run: who asked for it.
+    Column("triggered_by", String(200)),
     Column("buffered", Boolean, nullable=False),
     Column("window_from", Instant, nullable=False),
     Column("owner", String(60)),
@@ -156,8 +158,50 @@ audit_events = Table(
     Column("generation", Integer),
     Column("revision", Integer),
     Column("details", JSON, nullable=False),
+    # The number of the seal that covers the event; set once, and nothing else of an event is ever changed.
+    Column("seal", Integer),
 )
 Index("ix_audit_events_schedule_id", audit_events.c.schedule, audit_events.c.id)
+Index(
+    "ix_audit_events_unsealed",
+    audit_events.c.id,
+    sqlite_where=text("seal IS NULL"),
+    postgresql_where=text("seal IS NULL"),
+)
+
+seals = Table(
+    "seals",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("minute", Instant, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("first_event", BigInteger, nullable=False),
+    Column("last_event", BigInteger, nullable=False),
+    Column("digest", String(71), nullable=False),
+    Column("previous", String(71)),
+    UniqueConstraint("org_id", "environment_id", "number"),
+    UniqueConstraint("org_id", "environment_id", "minute"),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("principal", String(200), nullable=False),
+    Column("key", String(200), nullable=False),
+    Column("receipt_id", String(36), nullable=False, unique=True),
+    Column("operation", String(20), nullable=False),
+    Column("body_digest", String(71), nullable=False),
+    Column("reset_generation", Integer, nullable=False),
+    Column("document", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("org_id", "environment_id", "principal", "key"),
+)
 
 runtime = Table(
     "runtime",
