@@ -66,7 +66,7 @@ def open_entries(connection: Connection, schedule: Schedule) -> Sequence[Entry]:
         .where(entries.c.schedule == schedule.row, entries.c.closed_at.is_(None))
         .order_by(entries.c.first_at, entries.c.id)
     )
-    return [_entry(row) for row in connection.execute(query).mappings()]
+    return [entry_of_row(row) for row in connection.execute(query).mappings()]
 
 
 def count_holding(connection: Connection, schedule: Schedule) -> int:
@@ -84,7 +84,7 @@ def holds_closed_since(connection: Connection, schedule: Schedule, since: dateti
     query = select(entries).where(
         entries.c.schedule == schedule.row, entries.c.closed_at > since, entries.c.held_since.is_not(None)
     )
-    return [_entry(row) for row in connection.execute(query).mappings()]
+    return [entry_of_row(row) for row in connection.execute(query).mappings()]
 
 
 def find_entry(connection: Connection, schedule: Schedule, key: RunKey) -> Entry | None:
@@ -96,19 +96,19 @@ def find_entry(connection: Connection, schedule: Schedule, key: RunKey) -> Entry
         entries.c.generation == key.activation.generation,
     )
     row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _entry(row)
+    return None if row is None else entry_of_row(row)
 
 
 def find_run(connection: Connection, run_id: str) -> Run | None:
     """A run by its id, or None."""
     row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
-    return None if row is None else _run(row)
+    return None if row is None else run_of_row(row)
 
 
 def entry_of(connection: Connection, run: Run) -> Entry | None:
     """The ledger entry of a run."""
     row = connection.execute(select(entries).where(entries.c.id == run.entry)).mappings().one_or_none()
-    return None if row is None else _entry(row)
+    return None if row is None else entry_of_row(row)
 
 
 def stage(
@@ -184,7 +184,7 @@ def write_fate(connection: Connection, schedule: Schedule, *, generation: int, f
         .limit(1)
     )
     row = connection.execute(just_before).mappings().one_or_none()
-    previous = None if row is None else _entry(row)
+    previous = None if row is None else entry_of_row(row)
     # An entry that held a slot has a run, which is about one instant only.
     if (
         previous is not None
@@ -300,7 +300,7 @@ def list_entries(
     if limit is not None:
         query = query.limit(limit)
     rows = connection.execute(query).mappings()
-    return [(_entry(row), _run(row, prefix="run_") if row["run_run_id"] else None) for row in rows]
+    return [(entry_of_row(row), run_of_row(row, prefix="run_") if row["run_run_id"] else None) for row in rows]
 
 
 def unsettled_runs(connection: Connection, *, staged_before: datetime, limit: int) -> Sequence[tuple[int, Entry, Run]]:
@@ -320,10 +320,11 @@ def unsettled_runs(connection: Connection, *, staged_before: datetime, limit: in
         .limit(limit)
     )
     rows = connection.execute(query).mappings()
-    return [(row["schedule"], _entry(row), _run(row, prefix="run_")) for row in rows]
+    return [(row["schedule"], entry_of_row(row), run_of_row(row, prefix="run_")) for row in rows]
 
 
-def _entry(row: RowMapping) -> Entry:
+def entry_of_row(row: RowMapping) -> Entry:
+    """An entry, from a row with the columns of `entries`."""
     return Entry(
         row=row["id"],
         generation=row["generation"],
@@ -338,7 +339,8 @@ def _entry(row: RowMapping) -> Entry:
     )
 
 
-def _run(row: RowMapping, *, prefix: str = "") -> Run:
+def run_of_row(row: RowMapping, *, prefix: str = "") -> Run:
+    """A run, from a row with the columns of `runs`, each name behind `prefix`."""
     return Run(
         **{
             name: row[prefix + name]
