@@ -232,7 +232,9 @@ class OneSchedule(RuleBasedStateMachine):
         others = [
             each
             for each in entries
-            if each.row != entry.row
+            # A run of a later instant was staged after this one, if ever so early by a clock that is ahead.
+            if (each.first_at < due or each.trigger != BY_CALENDAR)
+            and each.row != entry.row
             and each.held_since is not None
             and each.held_since <= due
             and (each.closed_at is None or each.closed_at > due + error)
