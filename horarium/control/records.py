@@ -124,7 +124,7 @@ def occurrences(
         newest_first=newest_first,
         limit=limit,
     )
-    return [_occurrence(entry, run) for entry, run in found]
+    return [occurrence_document(entry, run) for entry, run in found]
 
 
 def events(connection: Connection, key: ScheduleKey, *, after: int = 0, limit: int = 1_000) -> list[dict[str, Any]]:
@@ -250,7 +250,8 @@ def _state(
     return ("pending" if activation.enabled else "stopping"), None
 
 
-def _occurrence(entry: ledger.Entry, run: ledger.Run | None) -> dict[str, Any]:
+def occurrence_document(entry: ledger.Entry, run: ledger.Run | None) -> dict[str, Any]:
+    """A line of the ledger for people and programs: what was due, where it stands and why, and its run."""
     evidence = None if run is None else run.evidence
     sentence = (evidence or {}).get("sentence") or (None if entry.reason is None else entry.reason.sentence)
     begun = None if run is None else run.begun_at
