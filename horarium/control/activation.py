@@ -1,6 +1,6 @@
 """Activation: enabling, pausing and retiring, each a new generation or an end, in one transaction with its audit event."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -13,15 +13,15 @@ from horarium.catalog.schedules import (
     Version,
     find_activation,
     insert_activation,
-    record_event,
     require_environment,
     require_schedule,
     require_version,
     retire_schedule,
 )
+from horarium.control import events
 from horarium.control.admission import Content, objections
 from horarium.control.ending import end_activation
-from horarium.errors import Conflict, Refused, Unavailable
+from horarium.errors import Conflict, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import ActivationKey, ScheduleKey
 from horarium.schedule.ledger import Reason
 
@@ -49,56 +49,72 @@ class Changed:
 
 
 def enable(
-    connection: Connection, key: ScheduleKey, reviewed: Reviewed, content: Content, *, by: str, now: datetime
+    connection: Connection,
+    key: ScheduleKey,
+    reviewed: Reviewed,
+    content: Content,
+    *,
+    by: str,
+    now: datetime,
+    receipt_id: str | None = None,
 ) -> Changed:
     """Make a version fire from now on; nothing of the past fires.
 
     Enabling what is enabled makes a new generation and ends the old one. Raises `Unavailable` while a runtime worker is
-    missing, `Conflict` where something else was reviewed, `Refused` with every reason that an occurrence would meet now.
+    missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now.
     """
-    environment, schedule, current = _present(connection, key, reviewed)
-    version = _version(connection, schedule, reviewed, default=schedule.head_revision)
-    _require_execution(connection, environment, now=now)
-    found = list(objections(connection, key.scope, version.configuration.run, content, now=now))
-    if found:
-        raise Refused(
-            found[0].reason.value,
-            f"Enabling is refused: {' '.join(objection.sentence for objection in found)}",
-            next_step="An occurrence would be refused for the same reasons. Put them right, then enable again.",
-        )
-    ended, since = _end_current(connection, schedule, current, Reason.SUPERSEDED, by=by, now=now)
-    activation = insert_activation(connection, schedule, revision=version.revision, by=by, now=now, since=since)
-    return _changed(connection, schedule, activation, version, ended, kind="enabled", by=by, now=now)
+    environment, schedule, current = present(connection, key, reviewed)
+    version = reviewed_version(connection, schedule, reviewed, default=schedule.head_revision)
+    require_execution(connection, environment, "Enabling", now=now)
+    found = objections(connection, key.scope, version.configuration.run, content, now=now)
+    against = [
+        {"code": each.reason.value, "sentence": each.sentence, "evidence": dict(each.evidence)} for each in found
+    ]
+    if against:
+        raise NotAdmissible(against)
+    change = _Change(connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id)
+    return change.make("enabled", ends=Reason.SUPERSEDED)
 
 
-def pause(connection: Connection, key: ScheduleKey, reviewed: Reviewed, *, by: str, now: datetime) -> Changed:
+def pause(
+    connection: Connection,
+    key: ScheduleKey,
+    reviewed: Reviewed,
+    *,
+    by: str,
+    now: datetime,
+    receipt_id: str | None = None,
+) -> Changed:
     """Stop firing. Runs that were admitted go on; what waits is dropped. Pausing what is paused is a `Conflict`."""
-    _, schedule, current = _present(connection, key, reviewed)
+    _, schedule, current = present(connection, key, reviewed)
     if current is None or not current.enabled:
         raise Conflict(
             "already_paused",
             f"Schedule {key.schedule_id} is not enabled, so there is nothing to pause.",
             next_step="`horarium get` shows its activation.",
         )
-    version = _version(connection, schedule, reviewed, default=current.revision, must_be=current.revision)
-    ended, since = _end_current(connection, schedule, current, Reason.PAUSED, by=by, now=now)
-    activation = insert_activation(
-        connection, schedule, revision=version.revision, by=by, now=now, since=since, ended_as=Reason.PAUSED
-    )
-    return _changed(connection, schedule, activation, version, ended, kind="paused", by=by, now=now)
+    version = reviewed_version(connection, schedule, reviewed, default=current.revision, must_be=current.revision)
+    change = _Change(connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id)
+    return change.make("paused", ends=Reason.PAUSED)
 
 
-def retire(connection: Connection, key: ScheduleKey, reviewed: Reviewed, *, by: str, now: datetime) -> Changed:
+def retire(
+    connection: Connection,
+    key: ScheduleKey,
+    reviewed: Reviewed,
+    *,
+    by: str,
+    now: datetime,
+    receipt_id: str | None = None,
+) -> Changed:
     """End the schedule's identity for good. Its versions and its ledger stay."""
-    _, schedule, current = _present(connection, key, reviewed)
+    _, schedule, current = present(connection, key, reviewed)
     revision = schedule.head_revision if current is None else current.revision
-    version = _version(connection, schedule, reviewed, default=revision, must_be=revision)
-    ended, since = _end_current(connection, schedule, current, Reason.RETIRED, by=by, now=now)
-    activation = insert_activation(
-        connection, schedule, revision=version.revision, by=by, now=now, since=since, ended_as=Reason.RETIRED
-    )
+    version = reviewed_version(connection, schedule, reviewed, default=revision, must_be=revision)
+    change = _Change(connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id)
+    changed = change.make("retired", ends=Reason.RETIRED)
     retire_schedule(connection, schedule, now=now)
-    return _changed(connection, schedule, activation, version, ended, kind="retired", by=by, now=now)
+    return changed
 
 
 def send_to_review(
@@ -106,21 +122,16 @@ def send_to_review(
 ) -> None:
     """End a live activation because a person must look at it. Its generation stays; only a new one fires again."""
     end_activation(connection, schedule, activation, reason=Reason.REVIEW, because=because, now=now)
-    record_event(
-        connection,
-        schedule,
-        "review",
-        at=now,
-        actor=by,
-        generation=activation.generation,
-        revision=activation.revision,
-        details={"because": because},
-    )
+    before = events.activated(connection, schedule, activation)
+    after = events.activated(connection, schedule, activation, state=Reason.REVIEW)
+    events.tell(connection, schedule, "review", by=by, now=now, before=before, after=after, because=because)
 
 
-def _present(
+def present(
     connection: Connection, key: ScheduleKey, reviewed: Reviewed
 ) -> tuple[Environment, Schedule, Activation | None]:
+    """What a change finds, under the schedule's lock. Raises `Conflict` for one that is retired or was not the reviewed one."""
+
     environment = require_environment(connection, key.scope)
     schedule = require_schedule(connection, key, lock=True)
     if schedule.retired_at is not None:
@@ -139,9 +150,10 @@ def _present(
     return environment, schedule, find_activation(connection, schedule, schedule.generation)
 
 
-def _version(
+def reviewed_version(
     connection: Connection, schedule: Schedule, reviewed: Reviewed, *, default: int, must_be: int | None = None
 ) -> Version:
+    """The version that was reviewed. Raises `Conflict` for another digest, and for another revision than `must_be`."""
     revision = default if reviewed.revision is None else reviewed.revision
     version = require_version(connection, schedule, revision)
     if reviewed.digest is not None and reviewed.digest != version.digest:
@@ -151,15 +163,17 @@ def _version(
             next_step="Read the version again and review it.",
         )
     if must_be is not None and revision != must_be:
+        whose = "activation is of" if schedule.generation else "schedule was never enabled, and its head is"
         raise Conflict(
             "version_conflict",
-            f"The activation is of revision {must_be}, not {revision}.",
+            f"The {whose} revision {must_be}, not {revision}.",
             next_step=f"Name revision {must_be}, which is the one that this changes.",
         )
     return version
 
 
-def _require_execution(connection: Connection, environment: Environment, *, now: datetime) -> None:
+def require_execution(connection: Connection, environment: Environment, what: str, *, now: datetime) -> None:
+    """Raise `Refused` without a runtime profile, and `Unavailable` while a runtime worker is missing."""
     if environment.runtime_profile is None:
         raise Refused(
             "runtime_unconfigured",
@@ -169,42 +183,78 @@ def _require_execution(connection: Connection, environment: Environment, *, now:
     if missing:
         raise Unavailable(
             "execution_unavailable",
-            f"Enabling needs both runtime workers, and there is no heartbeat of: {', '.join(missing)}.",
-            next_step="Start them with `horarium worker` (or `horarium dev`), then enable again.",
+            f"{what} needs both runtime workers, and there is no heartbeat of: {', '.join(missing)}.",
+            next_step="Start them with `horarium worker` (or `horarium dev`), then try again.",
         )
 
 
-def _end_current(
-    connection: Connection, schedule: Schedule, current: Activation | None, reason: Reason, *, by: str, now: datetime
-) -> tuple[ActivationKey | None, datetime]:
-    if current is None:
-        return None, now
-    key = ActivationKey(schedule=schedule.key, generation=current.generation)
-    if not current.is_live:
-        return key, max(now, current.ended_at or now)
-    return key, end_activation(connection, schedule, current, reason=reason, because=f"{reason.value} by {by}", now=now)
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change of activation that nothing speaks against any more. The caller holds the schedule's lock."""
 
+    connection: Connection
+    schedule: Schedule
+    current: Activation | None
+    version: Version
+    _: KW_ONLY
+    by: str
+    now: datetime
+    receipt_id: str | None
 
-def _changed(
-    connection: Connection,
-    schedule: Schedule,
-    activation: Activation,
-    version: Version,
-    ended: ActivationKey | None,
-    *,
-    kind: str,
-    by: str,
-    now: datetime,
-) -> Changed:
-    record_event(
-        connection,
-        schedule,
-        kind,
-        at=now,
-        actor=by,
-        generation=activation.generation,
-        revision=version.revision,
-        details={"digest": version.digest},
-    )
-    key = ActivationKey(schedule=schedule.key, generation=activation.generation)
-    return Changed(key=key, activation=activation, version=version, ended=ended)
+    def make(self, kind: str, *, ends: Reason) -> Changed:
+        """End the current activation, begin the next one, and tell both."""
+        connection, schedule, current = self.connection, self.schedule, self.current
+        before = None if current is None else events.activated(connection, schedule, current)
+        since = self._end(ends)
+        activation = insert_activation(
+            connection,
+            schedule,
+            revision=self.version.revision,
+            by=self.by,
+            now=self.now,
+            since=since,
+            ended_as=None if ends is Reason.SUPERSEDED else ends,
+        )
+        after = events.activated(connection, schedule, activation)
+        if ends is Reason.SUPERSEDED and current is not None and current.is_live:
+            self._tell_superseded(current, before, activation)
+        events.tell(
+            connection,
+            schedule,
+            kind,
+            by=self.by,
+            now=self.now,
+            before=before,
+            after=after,
+            receipt_id=self.receipt_id,
+        )
+        return Changed(
+            key=ActivationKey(schedule=schedule.key, generation=activation.generation),
+            activation=activation,
+            version=self.version,
+            ended=None if current is None else ActivationKey(schedule=schedule.key, generation=current.generation),
+        )
+
+    def _end(self, reason: Reason) -> datetime:
+        """End what is live, and return since when the next activation answers."""
+        current = self.current
+        if current is None:
+            return self.now
+        if not current.is_live:
+            return max(self.now, current.ended_at or self.now)
+        because = f"{reason.value} by {self.by}"
+        return end_activation(self.connection, self.schedule, current, reason=reason, because=because, now=self.now)
+
+    def _tell_superseded(self, ended: Activation, before: events.Standing | None, following: Activation) -> None:
+        after = events.activated(self.connection, self.schedule, ended, state=Reason.SUPERSEDED)
+        events.tell(
+            self.connection,
+            self.schedule,
+            "superseded",
+            by=self.by,
+            now=self.now,
+            before=before,
+            after=after,
+            because=f"Generation {following.generation} was enabled.",
+            receipt_id=self.receipt_id,
+        )

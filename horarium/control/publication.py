@@ -12,12 +12,13 @@ from horarium.catalog.schedules import (
     find_schedule,
     insert_schedule,
     insert_version,
-    record_event,
     require_environment,
+    require_version,
 )
+from horarium.control import events
 from horarium.errors import Conflict
 from horarium.schedule.canonical import canonical_json, digest
-from horarium.schedule.configuration import parse_configuration
+from horarium.schedule.configuration import Configuration, parse_configuration
 from horarium.schedule.identity import ScheduleKey
 
 
@@ -38,13 +39,16 @@ def publish(
     expected_revision: int | None,
     by: str,
     now: datetime,
+    configuration: Configuration | None = None,
+    receipt_id: str | None = None,
 ) -> Published:
     """Store a configuration as the next version of a schedule.
 
     `expected_revision` is the head that the publisher reviewed, 0 for the first version; None takes whatever the head is.
-    Raises `InvalidSchedule` with every fault, `Conflict` where the head is another one or the schedule is retired.
+    `configuration` is the document as a value, where it was parsed before the transaction began. Raises `InvalidSchedule`
+    with every fault, `Conflict` where the head is another one or the schedule is retired.
     """
-    configuration = parse_configuration(document)
+    configuration = configuration or parse_configuration(document)
     require_environment(connection, key.scope)
     schedule = find_schedule(connection, key, lock=True)
     head = schedule.head_revision if schedule else 0
@@ -70,16 +74,10 @@ def publish(
         published_at=now,
         published_by=by,
     )
+    before = events.published(schedule, require_version(connection, schedule, head)) if head else None
     insert_version(connection, schedule, version)
-    record_event(
-        connection,
-        schedule,
-        "published",
-        at=now,
-        actor=by,
-        revision=version.revision,
-        details={"digest": version.digest},
-    )
+    after = events.published(schedule, version)
+    events.tell(connection, schedule, "published", by=by, now=now, before=before, after=after, receipt_id=receipt_id)
     warnings: list[str] = []
     if configuration.calendar.is_empty:
         warnings.append(
