@@ -1,0 +1,59 @@
+"""The Python client of the HTTP API: `horarium.Client`, what its calls answer, and every way in which they fail.
+
+::
+
+    async with horarium.Client("https://horarium.example", token=fetch_token) as client:
+        environment = await client.environments.get(scope)
+        receipt = await client.schedules.publish(scope, request, key)
+        record = await client.schedules.get_version(scope, receipt.resource_id)
+"""
+
+from horarium.client import codes, problems
+from horarium.client.answers import (
+    Activation,
+    Entry,
+    Environment,
+    Event,
+    Events,
+    Occurrence,
+    Occurrences,
+    Page,
+    Preview,
+    Receipt,
+    Record,
+    Reference,
+    Runtime,
+)
+from horarium.client.calls import ANSWER_WITHIN, Token
+from horarium.client.client import Client, Environments, Receipts
+from horarium.client.problems import ClientError, OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable
+from horarium.client.schedules import Schedules
+
+__all__ = [
+    "ANSWER_WITHIN",
+    "Activation",
+    "Client",
+    "ClientError",
+    "Entry",
+    "Environment",
+    "Environments",
+    "Event",
+    "Events",
+    "Occurrence",
+    "Occurrences",
+    "OutcomeUnknown",
+    "Page",
+    "Preview",
+    "Problem",
+    "Receipt",
+    "Receipts",
+    "Record",
+    "Reference",
+    "Runtime",
+    "Schedules",
+    "Token",
+    "UnexpectedAnswer",
+    "Unreachable",
+    "codes",
+    "problems",
+]

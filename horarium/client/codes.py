@@ -1,0 +1,227 @@
+"""One class for each problem code of the API, to be caught by name: `except codes.RevisionConflict`.
+
+What an admission may object to when a schedule is enabled has classes too (`codes.InputUnreadable`, …), all below
+`NotAdmissible` and made from `OBJECTIONS`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from horarium.client.problems import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotAdmissible,
+    NotFound,
+    ServerFailed,
+    TooLarge,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+)
+
+
+class InvalidJson(BadRequest, code="invalid_json"):
+    """The body is no JSON that has exactly one meaning."""
+
+
+class IdempotencyKeyMissing(BadRequest, code="idempotency_key_missing"):
+    """A mutation came without an `Idempotency-Key`."""
+
+
+class InvalidIdempotencyKey(Invalid, code="invalid_idempotency_key"):
+    """The key is not one of 1 to 200 printable ASCII characters."""
+
+
+class InvalidCursor(BadRequest, code="invalid_cursor"):
+    """The cursor is none that a page before this one gave."""
+
+
+class MethodNotAllowed(BadRequest, code="method_not_allowed"):
+    """The address is there, and does not do that."""
+
+
+class RequestTimeout(BadRequest, code="request_timeout"):
+    """The request took too long to arrive; it was not carried out."""
+
+
+class QueryTooLong(TooLarge, code="query_too_long"):
+    """The query is longer than any of this API's."""
+
+
+class UnsupportedMediaType(BadRequest, code="unsupported_media_type"):
+    """The body is not sent as JSON."""
+
+
+class HeadersTooLarge(TooLarge, code="headers_too_large"):
+    """The headers are larger than any that this API needs."""
+
+
+class BodyTooLarge(TooLarge, code="body_too_large"):
+    """The body is larger than any document of this API."""
+
+
+class NotAuthenticated(Unauthenticated, code="unauthenticated"):
+    """The token is missing, expired, or not one that the server trusts."""
+
+
+class ScopeMissing(Forbidden, code="scope_missing"):
+    """The token lacks the scope that every schedule operation needs."""
+
+
+class HumanSessionRequired(Forbidden, code="human_session_required"):
+    """Only a human session may enable, pause, retire or trigger."""
+
+
+class PathNotFound(NotFound, code="not_found"):
+    """There is no such address in this API."""
+
+
+class EnvironmentNotFound(NotFound, code="environment_not_found"):
+    """There is no such environment that the caller may see."""
+
+
+class ScheduleNotFound(NotFound, code="schedule_not_found"):
+    """There is no such schedule that the caller may see."""
+
+
+class VersionNotFound(NotFound, code="version_not_found"):
+    """There is no such version that the caller may see."""
+
+
+class ReceiptNotFound(NotFound, code="receipt_not_found"):
+    """The caller has no receipt under that key."""
+
+
+class RunNotFound(NotFound, code="run_not_found"):
+    """There is no such run that the caller may see."""
+
+
+class RevisionConflict(Conflict, code="revision_conflict"):
+    """The head is another revision than the one that was reviewed."""
+
+
+class GenerationConflict(Conflict, code="generation_conflict"):
+    """The activation is at another generation than was reviewed."""
+
+
+class DigestConflict(Conflict, code="digest_conflict"):
+    """The revision has another digest than the one that was reviewed."""
+
+
+class VersionConflict(Conflict, code="version_conflict"):
+    """The activation is of another version than the one that was named."""
+
+
+class EnvironmentEpochChanged(Conflict, code="environment_epoch_changed"):
+    """The environment's authority changed since it was read."""
+
+
+class EnvironmentReset(Conflict, code="environment_reset"):
+    """The environment was reset since; nothing from before it is recovered."""
+
+
+class IdempotencyKeyReused(Conflict, code="idempotency_key_reused"):
+    """The key was used for another request; keep that one."""
+
+
+class ScheduleRetired(Conflict, code="schedule_retired"):
+    """The schedule is retired, which is final."""
+
+
+class AlreadyPaused(Conflict, code="already_paused"):
+    """There is nothing to pause."""
+
+
+class NotEnabled(Conflict, code="not_enabled"):
+    """A manual run needs an enabled schedule."""
+
+
+class Overlap(Conflict, code="overlap"):
+    """A run of the schedule goes on, and its policy allows no second one; nothing was staged."""
+
+
+class RuntimeUnconfigured(Conflict, code="runtime_unconfigured"):
+    """The environment has no runtime profile, so nothing can run in it."""
+
+
+class InvalidDocument(Invalid, code="invalid_schedule"):
+    """The document has faults; `faults` holds all of them."""
+
+
+class InvalidParameter(Invalid, code="invalid_parameter"):
+    """A parameter of the address or a header has faults."""
+
+
+class InvalidLimit(Invalid, code="invalid_limit"):
+    """A page is not of that size."""
+
+
+class InvalidWindow(Invalid, code="invalid_window"):
+    """The time ends before it begins, or is too long."""
+
+
+class RateLimited(TooManyRequests, code="rate_limited"):
+    """The caller's share of requests is used up for now."""
+
+
+class ExecutionUnavailable(Unavailable, code="execution_unavailable"):
+    """A runtime worker is missing, so nothing can be enabled."""
+
+
+class CatalogUnavailable(Unavailable, code="catalog_unavailable"):
+    """The catalog does not answer now."""
+
+
+class KeysUnavailable(Unavailable, code="keys_unavailable"):
+    """The keys that tokens are checked with cannot be fetched now."""
+
+
+class InternalError(ServerFailed, code="internal_error"):
+    """The server failed at something that it did not foresee."""
+
+
+class ServerMisconfigured(ServerFailed, code="misconfigured"):
+    """The server's installation cannot work as it is set up."""
+
+
+OBJECTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        code: "".join(word.capitalize() for word in code.split("_"))
+        for code in (
+            "stopped_by_operator",
+            "principal_left",
+            "usage_class_mismatch",
+            "approval_missing",
+            "approval_expired",
+            "agent_missing",
+            "agent_not_schedulable",
+            "agent_withdrawn",
+            "agent_not_ready",
+            "agent_offline",
+            "input_unreadable",
+            "input_expired",
+            "consent_expired",
+            "grant_missing",
+            "grant_expired",
+            "grant_revoked",
+            "budget_missing",
+            "budget_usage_class",
+            "payment_x402",
+            "payment_per_run",
+            "budget_exhausted",
+            "wallet_unpaid_limit",
+            "wallet_collection_failed",
+            "output_missing",
+            "output_forbidden",
+            "ceiling_exceeded",
+            "not_in_calendar",
+            "breaker_open",
+        )
+    }
+)
+"""What admission may object to (each code with the name of its class), which enabling refuses as an occurrence would."""
+for _code, _name in OBJECTIONS.items():
+    _told = {"__doc__": f"Enabling is refused: `{_code}`.", "__module__": __name__}
+    globals()[_name] = type(_name, (NotAdmissible,), _told, code=_code)
