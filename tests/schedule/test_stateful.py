@@ -273,7 +273,7 @@ class OneSchedule(RuleBasedStateMachine):
 
 
 OneSchedule.TestCase.settings = settings(
-    max_examples=30, stateful_step_count=20, suppress_health_check=list(HealthCheck), deadline=None
+    max_examples=60, stateful_step_count=20, suppress_health_check=list(HealthCheck), deadline=None
 )
 
 
