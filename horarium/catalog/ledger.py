@@ -41,6 +41,7 @@ class Run:
     run_id: str
     entry: int
     workflow_id: str
+    triggered_by: str | None
     buffered: bool
     window_from: datetime
     owner: str | None
@@ -112,9 +113,15 @@ def entry_of(connection: Connection, run: Run) -> Entry | None:
 
 
 def stage(
-    connection: Connection, schedule: Schedule, key: RunKey, *, now: datetime, waiting_entry: int | None = None
+    connection: Connection,
+    schedule: Schedule,
+    key: RunKey,
+    *,
+    now: datetime,
+    waiting_entry: int | None = None,
+    triggered_by: str | None = None,
 ) -> None:
-    """Give a slot to a run: a new entry, or one that was waiting until now."""
+    """Give a slot to a run: a new entry, or one that was waiting until now. `triggered_by` is who asked for a manual run."""
     if waiting_entry is None:
         result = connection.execute(
             insert(entries).values(
@@ -140,6 +147,7 @@ def stage(
             run_id=key.run_id,
             entry=entry,
             workflow_id=key.workflow_id,
+            triggered_by=triggered_by,
             buffered=waiting_entry is not None,
             # A buffered instant does not age while it waits; its window begins when its slot became free.
             window_from=now if waiting_entry is not None else key.nominal_time,
@@ -348,6 +356,7 @@ def run_of_row(row: RowMapping, *, prefix: str = "") -> Run:
                 "run_id",
                 "entry",
                 "workflow_id",
+                "triggered_by",
                 "buffered",
                 "window_from",
                 "owner",

@@ -226,24 +226,6 @@ def find_version(connection: Connection, schedule: Schedule, revision: int) -> V
     )
 
 
-def find_resource(connection: Connection, scope: Scope, resource_id: str) -> tuple[ScheduleKey, int] | None:
-    """The schedule and the revision of a version's own id, or None."""
-    query = (
-        select(schedules.c.schedule_id, versions.c.revision)
-        .select_from(versions.join(schedules, versions.c.schedule == schedules.c.id))
-        .where(
-            versions.c.resource_id == resource_id,
-            schedules.c.org_id == scope.org_id,
-            schedules.c.environment_id == scope.environment_id,
-        )
-    )
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        return None
-    key = ScheduleKey(org_id=scope.org_id, environment_id=scope.environment_id, schedule_id=row.schedule_id)
-    return key, row.revision
-
-
 def require_version(connection: Connection, schedule: Schedule, revision: int) -> Version:
     """One version; `NotFound` where there is no such revision."""
     version = find_version(connection, schedule, revision)

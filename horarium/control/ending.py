@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from horarium.catalog import ledger
 from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
 from horarium.schedule.facts import span_between
-from horarium.schedule.ledger import Disposition, Fate, Reason
+from horarium.schedule.ledger import BY_CALENDAR, Disposition, Fate, Reason
 
 
 def end_activation(
@@ -23,7 +23,7 @@ def end_activation(
 
     It accounts through the later of now and the latest nominal time already decided (another process's clock may be ahead).
     What is staged or waits after that is withdrawn, since it is not due any more; what is due and undecided is dropped with
-    the reason. Admitted runs go on. The caller holds the schedule's lock.
+    the reason, and so is a manual run, whose receipt was given. Admitted runs go on. The caller holds the schedule's lock.
     """
     decided = ledger.latest_decided(connection, schedule, activation.generation)
     ended_at = max(now, activation.activated_at, *([decided] if decided else []))
@@ -32,7 +32,7 @@ def end_activation(
             continue
         if entry.disposition not in {Disposition.STAGED, Disposition.BUFFERED}:
             continue
-        if entry.first_at > ended_at:
+        if entry.first_at > ended_at and entry.trigger == BY_CALENDAR:
             ledger.withdraw(connection, entry)
         else:
             ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)

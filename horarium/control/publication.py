@@ -78,11 +78,13 @@ def publish(
     insert_version(connection, schedule, version)
     after = events.published(schedule, version)
     events.tell(connection, schedule, "published", by=by, now=now, before=before, after=after, receipt_id=receipt_id)
-    warnings: list[str] = []
+    return Published(key=key, version=version, warnings=calendar_warnings(configuration, now=now))
+
+
+def calendar_warnings(configuration: Configuration, *, now: datetime) -> tuple[str, ...]:
+    """What a person should know of a calendar that will never be due, as sentences."""
     if configuration.calendar.is_empty:
-        warnings.append(
-            "The calendar can never select an instant within its bounds: enabling it will never run anything."
-        )
-    elif configuration.calendar.after(now) is None:
-        warnings.append("The calendar selects no instant from now on: its last one has passed.")
-    return Published(key=key, version=version, warnings=tuple(warnings))
+        return ("The calendar can never select an instant within its bounds: enabling it will never run anything.",)
+    if configuration.calendar.after(now) is None:
+        return ("The calendar selects no instant from now on: its last one has passed.",)
+    return ()

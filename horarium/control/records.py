@@ -264,6 +264,7 @@ def occurrence_document(entry: ledger.Entry, run: ledger.Run | None) -> dict[str
         "sentence": sentence,
         "generation": entry.generation,
         "trigger": entry.trigger,
+        "triggered_by": None if run is None else run.triggered_by,
         "run_id": None if run is None else run.run_id,
         "workflow_id": None if run is None else run.workflow_id,
         "agent_version": None if run is None else run.agent_version,

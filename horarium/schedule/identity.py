@@ -89,17 +89,21 @@ class RunKey:
 
 def schedule_key(scope: Scope, schedule_id: str) -> ScheduleKey:
     """The key of a schedule in a scope; `Refused` where the id is no UUID in its usual spelling."""
-    try:
-        canonical = str(uuid.UUID(schedule_id))
-    except ValueError:
-        canonical = None
-    if canonical is None or canonical != schedule_id.lower():
+    if not is_schedule_id(schedule_id):
         raise Refused(
             "invalid_schedule_id",
             f"{schedule_id[:80]!r} is no UUID.",
             next_step="A schedule id looks like 7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11; `horarium list` shows them.",
         )
-    return ScheduleKey(org_id=scope.org_id, environment_id=scope.environment_id, schedule_id=canonical)
+    return ScheduleKey(org_id=scope.org_id, environment_id=scope.environment_id, schedule_id=schedule_id.lower())
+
+
+def is_schedule_id(text: str) -> bool:
+    """Whether a text is a UUID in its usual spelling, in small letters or capitals."""
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
 
 
 def instant_text(instant: datetime) -> str:

@@ -276,6 +276,7 @@ def test_an_occurrence_tells_its_whole_story(told):
         "sentence": None,
         "generation": 1,
         "trigger": "schedule",
+        "triggered_by": None,
         "run_id": run_key(DUE).run_id,
         "workflow_id": run_key(DUE).workflow_id,
         "agent_version": "agent@1",
