@@ -20,6 +20,7 @@ from horarium.catalog import Catalog, sweeping
 from horarium.catalog.presence import observe
 from horarium.catalog.schedules import find_live, require_version
 from horarium.catalog.sweeping import Unsettled, Watched
+from horarium.control import seals
 from horarium.control.sweeping import review_if_live, settle_lost
 from horarium.errors import HorariumError
 from horarium.schedule.identity import ActivationKey, Scope
@@ -32,7 +33,7 @@ from worker.settings import Settings
 TICK = timedelta(milliseconds=500)
 """How soon a change of activation is taken up."""
 SWEEP_EVERY = timedelta(seconds=5)
-"""How often every live activation and every overdue run is looked at."""
+"""How often every live activation and every overdue run is looked at, and audit events are sealed if there are new ones."""
 OVERDUE = timedelta(seconds=10)
 """How long after its nominal time a run without an answer is looked at."""
 SWEPT_RUNS = 500
@@ -102,6 +103,12 @@ class Controller:
             before = self.now() - OVERDUE
             unsettled = await self.catalog.read(sweeping.unsettled_runs, self.scope, before=before, limit=SWEPT_RUNS)
             await self._each(unsettled, self._look_after)
+            await self._seal()
+
+    async def _seal(self) -> None:
+        now = self.now()
+        if await self.catalog.read(seals.is_due, self.scope, now=now):
+            await self.catalog.write(seals.seal_due, self.scope, now=now)
 
     async def _each(self, items: Iterable[Item], act: Callable[[Item], Awaitable[None]]) -> None:
         """One by one as far as errors go: a schedule that makes trouble starves no other."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, or_, select, update
 
 from horarium.catalog.tables import activations, entries, runs, runtime, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
@@ -106,7 +106,12 @@ def mark_closed(connection: Connection, activation_row: int) -> None:
 
 
 def unsettled_runs(connection: Connection, scope: Scope, *, before: datetime, limit: int) -> Sequence[Unsettled]:
-    """Runs without an answer that took their slot, and whose nominal time passed, before an instant; oldest first."""
+    """Runs without an answer that took their slot, and whose nominal time passed, before an instant.
+
+    First those that nobody has decided on, then the others, each oldest first: however many runs are long, one that was
+    never started is seen.
+    """
+    undecided = case((entries.c.disposition == Disposition.STAGED, 0), else_=1)
     query = (
         select(
             entries.c.generation,
@@ -129,7 +134,7 @@ def unsettled_runs(connection: Connection, scope: Scope, *, before: datetime, li
             entries.c.first_at < before,
             entries.c.held_since < before,
         )
-        .order_by(entries.c.first_at)
+        .order_by(undecided, entries.c.first_at)
         .limit(limit)
     )
     return [

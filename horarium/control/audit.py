@@ -1,7 +1,7 @@
 """The proof of the ledger: what was due by the stored calendars, held against what was entered (DESIGN.md, section 5).
 
 Each activation that was ever enabled answers for the due instants in `(activated_at, ended_at]`, and a live one for those
-that it has accounted for and those older than a grace.
+that it has accounted for and those older than a grace. The audit events are proved beside that, by their seals.
 """
 
 from collections import Counter
@@ -25,7 +25,9 @@ from horarium.catalog.schedules import (
     require_version,
 )
 from horarium.catalog.tables import entries
+from horarium.control import seals
 from horarium.control.reckoning import Entered, Pending, Problem, Remark, missing, reckon, span_text, still_open
+from horarium.control.seals import Verified, verify_seals
 from horarium.schedule.facts import span_between
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Span
@@ -65,16 +67,18 @@ class ScheduleAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The audit of some schedules at one moment."""
+    """The audit of some schedules at one moment. `seals` is None where it is of one schedule: seals are of environments."""
 
     at: datetime
     grace: timedelta
     schedules: tuple[ScheduleAudit, ...]
+    seals: Verified | None = None
 
     @property
     def clean(self) -> bool:
-        """True if nothing is missing, duplicate, undue or unclosed."""
-        return not any(each.problems for each in self.schedules)
+        """True if nothing is missing, duplicate, undue or unclosed, and every seal fits its events."""
+        broken = self.seals is not None and self.seals.faults
+        return not broken and not any(each.problems for each in self.schedules)
 
     @property
     def due(self) -> int:
@@ -104,16 +108,19 @@ def audit(
 ) -> Audit:
     """Hold the ledger of one schedule, or of all in an environment, against the stored calendars.
 
-    Retired schedules and past activations are part of it; manual runs are not, since no calendar selects them. Raises
-    `NotFound` for a schedule or an environment that is not there.
+    Retired schedules and past activations are part of it; manual runs are not, since no calendar selects them. Of an
+    environment, the seals of its audit events are verified too. Raises `NotFound` for a schedule or an environment that is not
+    there.
     """
+    verified = None
     if isinstance(subject, ScheduleKey):
         found: Iterable[Schedule] = [require_schedule(connection, subject)]
     else:
         require_environment(connection, subject)
         found = _all_schedules(connection, subject)
+        verified = verify_seals(connection, subject)
     audits = tuple(_audit_schedule(connection, schedule, now=now, grace=grace) for schedule in found)
-    return Audit(at=now, grace=grace, schedules=audits)
+    return Audit(at=now, grace=grace, schedules=audits, seals=verified)
 
 
 def document(result: Audit) -> dict[str, Any]:
@@ -139,6 +146,7 @@ def document(result: Audit) -> dict[str, Any]:
             }
             for each in result.schedules
         ],
+        "seals": None if result.seals is None else seals.document(result.seals),
     }
 
 

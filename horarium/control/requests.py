@@ -1,7 +1,6 @@
 """What callers ask for, as documents: read strictly, with all that is wrong told at once.
 
-The models are also what the API's own description shows of a body. They take no text for a number, no number for a boolean,
-and no field that they do not know.
+The models take no text for a number, no number for a boolean, and no field that they do not know.
 """
 
 from collections.abc import Mapping
@@ -41,14 +40,8 @@ def _digest(text: str) -> str:
     return text
 
 
-ScheduleId = Annotated[
-    str, AfterValidator(_schedule_id), Field(json_schema_extra={"format": "uuid"}, examples=[_UUID_EXAMPLE])
-]
-Digest = Annotated[
-    str,
-    AfterValidator(_digest),
-    Field(json_schema_extra={"pattern": "^sha256:[0-9a-f]{64}$"}, examples=[f"sha256:{'0123456789abcdef' * 4}"]),
-]
+ScheduleId = Annotated[str, AfterValidator(_schedule_id)]
+Digest = Annotated[str, AfterValidator(_digest)]
 Number = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 
 
@@ -65,25 +58,25 @@ class VersionReference(_Request):
 
 
 class _Reviewed(_Request):
-    """The environment that was reviewed."""
+    """The environment that was reviewed: its `authority_epoch` and its `reset_generation` as they were read."""
 
-    expected_environment_epoch: Number = Field(description="`authority_epoch` of the environment that was read.")
-    expected_reset_generation: Number = Field(description="`reset_generation` of the environment that was read.")
+    expected_environment_epoch: Number
+    expected_reset_generation: Number
 
 
 class PublishRequest(_Reviewed):
-    """A configuration, to become the next version of a schedule. It enables nothing."""
+    """A configuration, to become the next version of a schedule. `expected_revision` is its head, 0 for the first version."""
 
-    schedule_id: ScheduleId = Field(description="A UUID of the caller's choice for a new schedule.")
-    expected_revision: Number = Field(description="The head that was reviewed; 0 for the first version.")
-    configuration: dict[str, Any] = Field(description="Name, calendar, policy and run request, nothing inferred.")
+    schedule_id: ScheduleId
+    expected_revision: Number
+    configuration: dict[str, Any]
 
 
 class RetireRequest(_Reviewed):
-    """The end of a schedule's identity, for good."""
+    """The end of a schedule's identity. `expected_generation` is the activation that was reviewed, 0 where there is none."""
 
     version: VersionReference
-    expected_generation: Number = Field(description="The activation that was reviewed; 0 where there is none.")
+    expected_generation: Number
 
 
 class ActivateRequest(RetireRequest):
@@ -93,13 +86,9 @@ class ActivateRequest(RetireRequest):
 
 
 class TriggerRequest(RetireRequest):
-    """A run now, of the version that is enabled."""
+    """A run now, of the version that is enabled. `overlap` starts it even where the schedule's runs hold every slot."""
 
-    overlap: Literal["allow"] | None = Field(
-        default=None,
-        json_schema_extra={"anyOf": [], "enum": ["allow"], "type": "string"},
-        description="Start it even where the schedule's runs hold every slot. Left out, that is refused.",
-    )
+    overlap: Literal["allow"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

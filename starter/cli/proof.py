@@ -5,6 +5,7 @@ from pathlib import Path
 
 from horarium.control.audit import Audit, audit, document
 from horarium.control.reckoning import Problem
+from horarium.control.seals import Verified
 from starter.cli.installation import catalog_of, find
 from starter.cli.printing import Output, print_table, printable, show
 from worker.settings import load
@@ -57,5 +58,20 @@ def _print(result: Audit) -> None:
         for remark in each.problems:
             sentence = printable(remark.sentence)
             print(f"{remark.kind.upper()}: {each.key.schedule_id}, generation {remark.generation}: {sentence}")
-    verdict = "Every due instant has exactly one entry." if result.clean else "The ledger is not what it should be."
+    if result.seals is not None:
+        _print_seals(result.seals)
+    sound = not any(each.problems for each in result.schedules)
+    verdict = "Every due instant has exactly one entry." if sound else "The ledger is not what it should be."
     print(f"{verdict} What is younger than {result.grace.total_seconds():g} s may be open.")
+
+
+def _print_seals(verified: Verified) -> None:
+    for fault in verified.faults:
+        print(f"SEAL: {printable(fault.sentence)}")
+    if verified.last is None:
+        print(f"Audit events: none of {verified.unsealed} is sealed yet.")
+        return
+    fit = "Some seals do not fit" if verified.faults else "Every seal fits"
+    waiting = f", {verified.unsealed} wait for the next one" if verified.unsealed else ""
+    print(f"{fit} the audit events: {verified.count} seals over {verified.events} events{waiting}.")
+    print(f"Newest seal: {verified.last.number}, {verified.last.digest}")
