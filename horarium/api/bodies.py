@@ -1,0 +1,178 @@
+"""Reading what a request brings: bodies within bounds, times and numbers that mean one thing."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+from starlette.requests import ClientDisconnect, Request
+
+from horarium.api.limits import Limits
+from horarium.api.problems import Rejected, unreadable
+from horarium.calendar.faults import pointer, shown
+from horarium.errors import Fault, InvalidSchedule, NotFound
+from horarium.schedule.document import load_json
+
+READ_IN_LOOP = 16 * 1024
+"""Bytes. A larger document is read in a thread: a quarter of a megabyte takes tens of milliseconds."""
+
+_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+async def read_document(request: Request, limits: Limits) -> Any:
+    """The JSON document in a request's body, read strictly.
+
+    `Rejected` with 400 for what is no JSON, 408 for a body that trickles, 413 for one that is too large (also where no
+    length was announced), and 415 for another media type or an encoded one.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Rejected(
+            415,
+            "unsupported_media_type",
+            f"The body is JSON; found the media type {media_type[:80]!r}.",
+            next_step="Send it with `Content-Type: application/json`.",
+        )
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Rejected(415, "unsupported_media_type", "The body is not encoded.", next_step="Send it as it is.")
+    data = await _read(request, limits)
+    try:
+        if len(data) <= READ_IN_LOOP:
+            return load_json(data)
+        return await asyncio.to_thread(load_json, data)
+    except InvalidSchedule as error:
+        unreadable(error)
+
+
+async def _read(request: Request, limits: Limits) -> bytes:
+    data = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_within.total_seconds()):
+            async for part in request.stream():
+                data += part
+                if len(data) > limits.body:
+                    raise body_too_large(limits)
+    except TimeoutError as error:
+        raise Rejected(
+            408,
+            "request_timeout",
+            f"The body did not arrive within {limits.body_within.total_seconds():g} s.",
+            next_step="Send it again, with the same key.",
+            headers={"Connection": "close"},
+        ) from error
+    except ClientDisconnect as error:
+        # Nobody is left to read this; it only ends the work in an orderly way.
+        raise Rejected(400, "invalid_json", "The body was not sent to its end.") from error
+    return bytes(data)
+
+
+def body_too_large(limits: Limits) -> Rejected:
+    """The refusal of a body that is larger than the limit, announced or not."""
+    return Rejected(
+        413,
+        "body_too_large",
+        f"A body has at most {limits.body:,} bytes.",
+        next_step="Send a smaller document.",
+        # What is left of the body is not read, so nothing more can come over this connection.
+        headers={"Connection": "close"},
+    )
+
+
+def idempotency_key(request: Request) -> str:
+    """The caller's key of a change. Its form is checked where it is kept."""
+    given = request.headers.getlist("idempotency-key")
+    if len(given) != 1 or not given[0]:
+        raise Rejected(
+            400,
+            "idempotency_key_missing",
+            f"A change names one Idempotency-Key; found {len(given)}.",
+            next_step="Send a header `Idempotency-Key` with a text that you make for this change, and keep it until its "
+            "outcome is known.",
+        )
+    return given[0]
+
+
+def uuid_in_path(text: str, *, what: str) -> str:
+    """A UUID in its usual spelling, in lower case. Another text names nothing: `NotFound`."""
+    try:
+        canonical = str(uuid.UUID(text))
+    except ValueError:
+        canonical = ""
+    if canonical != text.lower():
+        raise NotFound(f"{what}_not_found", f"{text[:80]!r} is no UUID, so there is no {what} of that name.")
+    return canonical
+
+
+_PARAMETER_CODES = {
+    "extra_forbidden": "unknown_parameter",
+    "value_error": "invalid_value",
+    "missing": "missing_parameter",
+}
+
+
+def invalid_parameters(found: Sequence[Mapping[str, Any]]) -> Rejected:
+    """The refusal of parameters, with all that pydantic found wrong with them; their places are `/query/limit` and alike."""
+    faults = []
+    for each in found:
+        *_, name = each["loc"]
+        sentence = each["msg"].removeprefix("Value error, ")
+        if each["type"] == "extra_forbidden":
+            sentence = f"There is no parameter {shown(name)} here"
+        code = _PARAMETER_CODES.get(each["type"], each["type"])
+        place = "".join(pointer("", part) for part in each["loc"])
+        faults.append(Fault(place, code, f"{sentence}."))
+    detail = faults[0].sentence if len(faults) == 1 else f"{len(faults)} parameters have faults."
+    return Rejected(422, "invalid_parameter", detail, next_step="Correct what the errors name.", faults=faults)
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str):
+        if _WHOLE.fullmatch(value) is None:
+            raise ValueError("a whole number in decimal digits is expected")
+        return int(value)
+    return value
+
+
+def _truth(value: object) -> object:
+    if isinstance(value, str):
+        if value not in {"true", "false"}:
+            raise ValueError("true or false is expected")
+        return value == "true"
+    return value
+
+
+def _instant(value: object) -> object:
+    if isinstance(value, str):
+        if _INSTANT.fullmatch(value) is None:
+            hint = " A + in a URL is written %2B." if " " in value else ""
+            raise ValueError(f"an instant with its zone is expected, such as 2027-01-31T07:30:00Z.{hint}")
+        try:
+            return datetime.fromisoformat(value).astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise ValueError("there is no such instant in the years 1 to 9999") from None
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""A whole number in a query, in decimal digits and nothing else."""
+Truth = Annotated[bool, BeforeValidator(_truth)]
+"""`true` or `false` in a query."""
+Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""An RFC 3339 instant in a query, with `Z` or an offset."""
+
+
+def read_instant(value: object, at: str, faults: list[Fault]) -> datetime | None:
+    """An instant in a body, or a fault at its place."""
+    try:
+        read = _instant(value)
+    except ValueError as error:
+        faults.append(Fault(at, "not_a_timestamp", f"Here {error}."))
+        return None
+    if not isinstance(read, datetime):
+        faults.append(Fault(at, "not_a_timestamp", "Here an instant is expected, such as 2027-01-31T07:30:00Z."))
+        return None
+    return read

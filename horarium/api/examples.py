@@ -1,0 +1,148 @@
+"""The examples on the OpenAPI page: one story, told by every operation."""
+
+from typing import Any, Final
+
+SCHEDULE: Final = "7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11"
+RESOURCE: Final = "0d6f0a52-6a55-4b0e-8d0b-4e3a9d3f6c01"
+RUN: Final = "3f1f0c5e-1d2b-5c8a-9b77-5a2f8f1f0b9d"
+RECEIPT: Final = "5b3a2a86-0b7d-4a55-8a40-3f1b8a1f7c10"
+KEY: Final = "daily-review-2027-01-31-1"
+DIGEST: Final = "sha256:" + "4f" * 32
+_EVERY_DAY: Final = {"start": 1, "end": 31, "step": 1}
+
+
+def _only(value: int) -> list[dict[str, int]]:
+    return [{"start": value, "end": value, "step": 1}]
+
+
+CALENDAR: Final[dict[str, Any]] = {
+    "timezone": "Europe/Zurich",
+    "calendars": [
+        {
+            "second": _only(0),
+            "minute": _only(30),
+            "hour": _only(7),
+            "day_of_month": [_EVERY_DAY],
+            "month": [{"start": 1, "end": 12, "step": 1}],
+            "day_of_week": [{"start": 1, "end": 5, "step": 1}],
+        }
+    ],
+    "intervals": [],
+    "start_at": "2026-01-01T00:00:00Z",
+    "end_at": "2035-12-31T23:59:59Z",
+}
+CONFIGURATION: Final[dict[str, Any]] = {
+    "name": "Daily review",
+    "calendar": CALENDAR,
+    "policy": {"overlap": "skip", "catchup_window_seconds": 3600, "pause_on_failure": True},
+    "run": {
+        "agent_version": "inbox-review@3",
+        "input": "inbox/manifest",
+        "output_target": "reviews",
+        "grants": ["mail:read"],
+        "budget_id": None,
+        "usage_class": "test_simulation",
+    },
+}
+REFERENCE: Final = {"schedule_id": SCHEDULE, "revision": 1, "digest": DIGEST}
+ENVIRONMENT: Final = {
+    "org_id": "acme",
+    "environment_id": "production",
+    "mode": "simulation",
+    "authority_epoch": 1,
+    "reset_generation": 1,
+    "runtime_profile": "embedded",
+    "execution_ready": True,
+}
+_EXPECTED: Final = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
+PUBLISH: Final = {"schedule_id": SCHEDULE, "expected_revision": 0, **_EXPECTED, "configuration": CONFIGURATION}
+RETIRE: Final = {"version": REFERENCE, "expected_generation": 1, **_EXPECTED}
+SET_ACTIVATION: Final = {"version": REFERENCE, "expected_generation": 0, **_EXPECTED, "enabled": True}
+TRIGGER: Final = RETIRE
+CANCEL: Final = _EXPECTED
+PREVIEW_REQUEST: Final = {"spec": CALENDAR, "from": "2027-03-26T00:00:00Z", "limit": 2}
+
+_LISTED: Final[dict[str, Any]] = {
+    "schedule_id": SCHEDULE,
+    "resource_id": RESOURCE,
+    "reference": REFERENCE,
+    "head": REFERENCE,
+    "retired": False,
+    "published_at": "2027-01-31T09:00:00Z",
+    "published_by": "ada@acme.example",
+    "activation": {
+        "version": REFERENCE,
+        "generation": 1,
+        "enabled": True,
+        "changed_at": "2027-01-31T09:05:00Z",
+        "changed_by": "ada@acme.example",
+    },
+    "runtime": {"state": "active", "generation": 1, "observed_at": "2027-01-31T09:05:01Z"},
+    "execution_ready": True,
+}
+RECORD: Final = {**_LISTED, "configuration": CONFIGURATION}
+DIRECTORY: Final = {
+    "schedules": [{"name": "Daily review", **_LISTED, "next_due": "2027-02-01T06:30:00Z"}],
+    "next_cursor": None,
+}
+_RECEIVED: Final = {
+    "receipt_id": RECEIPT,
+    "environment_epoch": 1,
+    "reset_generation": 1,
+    "created_at": "2027-01-31T09:00:00Z",
+    "replayed": False,
+}
+OCCURRENCE: Final[dict[str, Any]] = {
+    "first_at": "2027-02-01T06:30:00Z",
+    "last_at": "2027-02-01T06:30:00Z",
+    "count": 1,
+    "disposition": "succeeded",
+    "reason": None,
+    "sentence": None,
+    "generation": 1,
+    "trigger": "schedule",
+    "run_id": RUN,
+    "workflow_id": f"run/acme/production/{SCHEDULE}/1/2027-02-01T06:30:00Z",
+    "agent_version": "inbox-review@3",
+    "begun_at": "2027-02-01T06:30:00.024000Z",
+    "lateness_ms": 24,
+    "ended_at": "2027-02-01T06:31:10Z",
+    "summary": "12 messages reviewed.",
+    "outputs": ["reviews/3f1f0c5e/report.md"],
+    "cost": 0,
+    "evidence": None,
+}
+_CURSOR: Final = "MjAyNy0wMi0wMVQwNjozMDowMFp8NDI"
+OCCURRENCES: Final = {"occurrences": [OCCURRENCE], "next_cursor": _CURSOR}
+RUN_DOCUMENT: Final = {"schedule_id": SCHEDULE, **OCCURRENCE}
+ENVIRONMENT_OCCURRENCES: Final = {"occurrences": [RUN_DOCUMENT], "next_cursor": None}
+RUNS: Final = {"runs": [RUN_DOCUMENT], "next_cursor": None}
+EVENTS: Final = {
+    "events": [
+        {
+            "id": 1,
+            "at": "2027-01-31T09:00:00Z",
+            "kind": "published",
+            "actor": "ada@acme.example",
+            "generation": None,
+            "revision": 1,
+            "details": {"digest": DIGEST, "receipt_id": RECEIPT},
+        }
+    ],
+    "next_cursor": None,
+}
+PREVIEW: Final = {
+    "occurrences": ["2027-03-26T06:30:00Z", "2027-03-29T05:30:00Z"],
+    "count": 2,
+    "notes": [],
+    "warnings": [],
+    "truncated": False,
+    "timezone": "Europe/Zurich",
+    "tzdata": "2026.1",
+    "runs_per_30_days": 20,
+}
+
+
+def receipt(operation: str, **parts: object) -> dict[str, Any]:
+    """A receipt of an operation."""
+    return {**_RECEIVED, "operation": operation, **parts}

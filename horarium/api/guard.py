@@ -1,0 +1,101 @@
+"""The outermost layer of the application: bounds, request ids, the access log, figures, and the last answer to a failure."""
+
+import time
+import uuid
+from typing import Any
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from horarium.api import problems
+from horarium.api.bodies import body_too_large
+from horarium.api.limits import Limits
+from horarium.api.metrics import UNMATCHED, Metrics
+from horarium.api.problems import Rejected
+
+_logger = structlog.get_logger("horarium.access")
+_MAX_LOGGED_PATH = 300
+
+
+class Guard:
+    """Wraps the application.
+
+    A log line holds no header and no query, so no token can get into it. What fails is logged with its trace and answered
+    as a problem like any other.
+    """
+
+    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics) -> None:
+        self._app = app
+        self._limits = limits
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification, https://asgi.readthedocs.io/en/latest/specs/www.html."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = uuid.uuid4().hex
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        began, status = time.perf_counter(), 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                headers["X-Request-Id"] = request_id
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            refused = _out_of_bounds(scope, self._limits)
+            if refused is None:
+                await self._app(scope, receive, sending)
+            else:
+                await problems.answer(refused, request_id=request_id)(scope, receive, sending)
+        except Exception:
+            _logger.exception("request_failed", request_id=request_id)
+            if status:
+                raise  # a part of the answer is out, so the connection has to end
+            await problems.answer(problems.failure(), request_id=request_id)(scope, receive, sending)
+        finally:
+            self._told(scope, status=status, seconds=time.perf_counter() - began)
+
+    def _told(self, scope: Scope, *, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", UNMATCHED)
+        self._metrics.answered(method=scope["method"], route=route, status=status, seconds=seconds)
+        state: dict[str, Any] = scope["state"]
+        client = scope.get("client")
+        _logger.info(
+            "request",
+            method=scope["method"][:20],
+            path=scope["path"][:_MAX_LOGGED_PATH],
+            status=status,
+            ms=round(seconds * 1_000, 1),
+            principal=state.get("principal"),
+            peer=client[0] if client else None,
+            request_id=state["request_id"],
+        )
+
+
+def _out_of_bounds(scope: Scope, limits: Limits) -> Rejected | None:
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.headers:
+        return Rejected(
+            431,
+            "headers_too_large",
+            f"The headers have at most {limits.headers:,} bytes together.",
+            next_step="Send fewer or shorter ones.",
+        )
+    if len(scope["query_string"]) > limits.query or len(scope.get("raw_path") or scope["path"]) > limits.path:
+        return Rejected(
+            414,
+            "address_too_long",
+            f"A path has at most {limits.path:,} bytes and a query {limits.query:,}.",
+            next_step="Ask for less at a time.",
+        )
+    length = Headers(scope=scope).get("content-length", "")
+    if length.isdecimal() and (len(length) > 18 or int(length) > limits.body):
+        return body_too_large(limits)
+    return None

@@ -1,0 +1,241 @@
+"""The documents of the API as models. They describe: what is sent comes from the control plane as it is."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from horarium.schedule.ledger import Disposition, Reason
+
+RuntimeState = Literal["unconfigured", "pending", "active", "paused", "review", "stopping", "error"]
+Digest = Annotated[
+    str, Field(pattern=r"^sha256:[0-9a-f]{64}$", description="SHA-256 of the canonical JSON (RFC 8785).")
+]
+
+
+class Answer(BaseModel):
+    """The base of what is answered: nothing is in a document that its model does not name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Reference(Answer):
+    """One exact version, as a person reviewed it."""
+
+    schedule_id: UUID
+    revision: int = Field(ge=1)
+    digest: Digest
+
+
+class Environment(Answer):
+    """An environment. Read it before a change: its two numbers are preconditions of every mutation."""
+
+    org_id: str
+    environment_id: str
+    mode: str = Field(description="`simulation`, `test` or `live`: which usage classes may run.")
+    authority_epoch: int = Field(description="Send it as expected_environment_epoch.")
+    reset_generation: int = Field(description="Send it as expected_reset_generation.")
+    runtime_profile: str | None = Field(description="null where nothing can be enabled.")
+    execution_ready: bool = Field(
+        description="Whether both runtime workers are there. This is no proof that an installed worker has ever completed a "
+        "scheduled run."
+    )
+
+
+class Activation(Answer):
+    """Which version is enabled or paused. It may be older than the head: look here before pausing."""
+
+    version: Reference
+    generation: int = Field(ge=1)
+    enabled: bool
+    changed_at: AwareDatetime
+    changed_by: str
+
+
+class Runtime(Answer):
+    """What the controller observed last."""
+
+    state: RuntimeState
+    generation: int = Field(ge=0, description="The activation's generation, or 0 without one.")
+    observed_at: AwareDatetime | None = Field(
+        default=None,
+        description="The controller's last check, a failed one too. It is not proof of a successful execution.",
+    )
+    reason: str | None = None
+
+
+class _Listed(Answer):
+    schedule_id: UUID
+    resource_id: UUID = Field(description="The id of this exact version.")
+    reference: Reference
+    head: Reference = Field(description="The newest version. It is not necessarily the one that is enabled.")
+    retired: bool
+    published_at: AwareDatetime
+    published_by: str
+    activation: Activation | None
+    runtime: Runtime
+    execution_ready: bool = Field(
+        description="Whether both runtime workers are there. It does not establish that this schedule is active."
+    )
+
+
+class Record(_Listed):
+    """A schedule at one version. No preview of occurrences is implied by these fields."""
+
+    configuration: dict[str, Any] = Field(description="As it was submitted.")
+
+
+class DirectoryEntry(_Listed):
+    """A schedule at its head, with its name in place of the configuration."""
+
+    name: str
+    next_due: AwareDatetime | None
+
+
+class Directory(Answer):
+    """A page of schedules, ordered by UUID."""
+
+    schedules: list[DirectoryEntry]
+    next_cursor: UUID | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class Receipt(BaseModel):
+    """The proof of one accepted operation.
+
+    It confirms that this operation was completed. It is not the present state: the activation may have changed since.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    receipt_id: UUID
+    operation: str
+    environment_epoch: int
+    reset_generation: int
+    created_at: AwareDatetime
+    replayed: bool = Field(description="True where the operation was carried out by an earlier request with this key.")
+
+
+class Occurrence(Answer):
+    """A line of the ledger: a due instant, a span of instants with one fate, or a manual run."""
+
+    first_at: AwareDatetime
+    last_at: AwareDatetime
+    count: int = Field(ge=1)
+    disposition: Disposition
+    reason: Reason | None
+    sentence: str | None
+    generation: int
+    trigger: str = Field(description="`schedule`, or `manual:` and the receipt of whoever asked for it.")
+    triggered_by: str | None = Field(default=None, description="Of a manual run: who asked for it.")
+    run_id: UUID | None
+    workflow_id: str | None
+    agent_version: str | None
+    begun_at: AwareDatetime | None
+    lateness_ms: int | None
+    ended_at: AwareDatetime | None
+    summary: str | None
+    outputs: list[str] | None
+    cost: int | None
+    evidence: dict[str, Any] | None
+
+
+class Run(Occurrence):
+    """A line of the ledger with its schedule."""
+
+    schedule_id: UUID
+
+
+class Occurrences(Answer):
+    """A page of one schedule's ledger, by nominal time."""
+
+    occurrences: list[Occurrence]
+    next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class EnvironmentOccurrences(Answer):
+    """A page of an environment's ledger, by nominal time."""
+
+    occurrences: list[Run]
+    next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class Runs(Answer):
+    """A page of an environment's runs, by nominal time."""
+
+    runs: list[Run]
+    next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class Event(Answer):
+    """One accepted change or transition: who, what, and from which state to which."""
+
+    id: int
+    at: AwareDatetime
+    kind: str
+    actor: str
+    generation: int | None
+    revision: int | None
+    details: dict[str, Any]
+
+
+class Events(Answer):
+    """A page of a schedule's audit events, oldest first."""
+
+    events: list[Event]
+    next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class Preview(Answer):
+    """The instants that a calendar selects. Nothing was stored."""
+
+    occurrences: list[AwareDatetime]
+    count: int = Field(description="How many there are, also where the list was cut.")
+    notes: list[str]
+    warnings: list[str]
+    truncated: bool
+    timezone: str
+    tzdata: str
+    runs_per_30_days: int = Field(description="Instants in the 30 days from the start of the preview.")
+
+
+class Healthy(Answer):
+    """The process serves."""
+
+    status: Literal["ok"]
+
+
+class Ready(Answer):
+    """What this process can do now."""
+
+    ready: bool
+    execution_ready: bool = Field(description="Whether both runtime workers are there; publication does not need them.")
+
+
+class Version(Answer):
+    """Which release answers."""
+
+    version: str
+    tzdata: str
+
+
+class ProblemError(Answer):
+    """One thing that is wrong."""
+
+    pointer: str = Field(
+        description="The place as a JSON pointer: into the body, or `/query/…` and `/path/…` for a parameter."
+    )
+    code: str
+    detail: str
+
+
+class Problem(Answer):
+    """A refusal (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str = Field(description="Stable, for programs.")
+    next_step: str
+    errors: list[ProblemError] = Field(description="All that was found wrong, at once.")
+    request_id: str = Field(description="The same as in the header X-Request-Id and in the log.")

@@ -1,0 +1,98 @@
+"""`POST schedule-previews`: what a calendar would do. Nothing is stored, and nothing is enabled."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+
+from horarium.api import examples, models, queries, requests
+from horarium.api.bodies import read_document, read_instant
+from horarium.api.openapi import operation
+from horarium.api.routes.paths import PREFIX
+from horarium.api.service import Authorized
+from horarium.calendar import Calendar
+from horarium.calendar.faults import shown
+from horarium.catalog.schedules import require_environment
+from horarium.control.preview import calendar_of, preview
+from horarium.errors import Fault, InvalidSchedule
+from horarium.schedule.identity import instant_text
+
+router = APIRouter(prefix=PREFIX, tags=["Schedules"])
+
+LONGEST = timedelta(days=5 * 366)
+"""To count a dense calendar over five years takes up to a second of a processor."""
+A_MONTH = timedelta(days=30)
+_FIELDS = ("spec", "from", "until", "limit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    calendar: Calendar
+    start: datetime
+    until: datetime | None
+    limit: int
+
+
+@router.post(
+    "/schedule-previews",
+    **operation(models.Preview, examples.PREVIEW, body=requests.PreviewRequest, body_example=examples.PREVIEW_REQUEST),
+)
+async def preview_schedule(
+    call: Authorized, request: Request, _query: Annotated[queries.Nothing, Query()]
+) -> JSONResponse:
+    """Compute when a configuration, a calendar or a timing would be due, and what changes of the clock do to it.
+
+    Nothing is stored and no key is needed. `runs_per_30_days` counts the instants of the 30 days from the start. A preview
+    says nothing of whether a run would be admitted.
+    """
+    document = await read_document(request, call.service.limits)
+    await call.service.read(require_environment, call.scope)
+    # In a thread: the arithmetic of a dense calendar takes up to a second.
+    return JSONResponse(await asyncio.to_thread(_previewed, document, call.service.now()))
+
+
+def _previewed(document: Any, now: datetime) -> dict[str, Any]:
+    asked = _asked(document, now)
+    shown_instants = preview(asked.calendar, start=asked.start, until=asked.until, limit=asked.limit)
+    try:
+        month = asked.start + A_MONTH
+    except OverflowError:
+        month = datetime.max.replace(tzinfo=asked.start.tzinfo)
+    return {**shown_instants, "runs_per_30_days": asked.calendar.count(asked.start, month)}
+
+
+def _asked(document: Any, now: datetime) -> _Asked:
+    if not isinstance(document, dict):
+        raise InvalidSchedule([Fault("", "not_an_object", f"A preview is an object; found {shown(document)}.")])
+    faults = [
+        Fault(
+            f"/{name.replace('~', '~0').replace('/', '~1')}", "unknown_field", f"There is no field {shown(name)} here."
+        )
+        for name in document
+        if name not in _FIELDS
+    ]
+    calendar = None
+    if "spec" in document:
+        try:
+            calendar = calendar_of(document["spec"])
+        except InvalidSchedule as error:
+            faults += [Fault(f"/spec{fault.pointer}", fault.code, fault.sentence) for fault in error.faults]
+    else:
+        faults.append(Fault("/spec", "missing_field", "The field spec is required: what is to be previewed."))
+    start = read_instant(document["from"], "/from", faults) if "from" in document else now.replace(microsecond=0)
+    until = read_instant(document["until"], "/until", faults) if "until" in document else None
+    limit = document.get("limit", 100)
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= requests.MAX_PREVIEWED:
+        sentence = f"limit is an integer from 1 to {requests.MAX_PREVIEWED:,}; found {shown(limit)}."
+        faults.append(Fault("/limit", "out_of_range", sentence))
+    if start is not None and until is not None and not timedelta(0) <= until - start <= LONGEST:
+        sentence = f"A preview ends at or after its start {instant_text(start)}, and at most {LONGEST.days} days later."
+        faults.append(Fault("/until", "out_of_range", sentence))
+    if faults:
+        raise InvalidSchedule(faults)
+    assert calendar is not None
+    assert start is not None
+    return _Asked(calendar=calendar, start=start, until=until, limit=limit)

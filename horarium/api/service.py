@@ -1,0 +1,163 @@
+"""What every route works with: the catalog, who calls, and what is done after a commit."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Concatenate, ParamSpec, TypeVar
+
+import structlog
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy import Connection
+
+from horarium.api.counts import Counts
+from horarium.api.hands import Hands
+from horarium.api.limits import Buckets, Limits, peer
+from horarium.api.metrics import Metrics
+from horarium.api.problems import Rejected
+from horarium.api.tokens import TokenVerifier, unauthenticated
+from horarium.catalog import Catalog
+from horarium.control.admission import Content
+from horarium.control.principals import Principal, authorize
+from horarium.errors import HorariumError, NotFound
+from horarium.schedule.identity import NAME, Scope
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One API process. `required_scope` is what a token must hold for every operation on schedules."""
+
+    catalog: Catalog
+    content: Content
+    tokens: TokenVerifier
+    hands: Hands | None
+    limits: Limits
+    required_scope: str
+    version: str
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    metrics: Metrics = field(default_factory=Metrics)
+    counts: Counts = field(default_factory=Counts)
+    principals: Buckets = field(init=False)
+    peers: Buckets = field(init=False)
+    errands: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "principals", Buckets(self.limits.per_principal))
+        object.__setattr__(self, "peers", Buckets(self.limits.per_peer))
+
+    async def read(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a reading function of the catalog in a thread, and time it."""
+        with self.metrics.catalog("read", getattr(function, "__name__", "call")):
+            return await self.catalog.read(function, *args, **kwargs)
+
+    async def write(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a writing function of the catalog as one transaction, and time it."""
+        with self.metrics.catalog("write", getattr(function, "__name__", "call")):
+            return await self.catalog.write(function, *args, **kwargs)
+
+    def afterwards(self, what: str, errand: Callable[[Hands], Awaitable[None]]) -> None:
+        """Do something at Temporal after a commit, without letting the caller wait. The controller repairs what fails."""
+        if self.hands is not None:
+            task = asyncio.create_task(_run_errand(what, errand, self.hands), name=what)
+            self.errands.add(task)
+            task.add_done_callback(self.errands.discard)
+
+    async def close(self, *, within: float = 3) -> None:
+        """Let errands come to their end for a while, then let go of everything but the catalog."""
+        if self.errands:
+            _, late = await asyncio.wait(self.errands, timeout=within)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self.tokens.close()
+
+
+async def _run_errand(what: str, errand: Callable[[Hands], Awaitable[None]], hands: Hands) -> None:
+    try:
+        await errand(hands)
+    except HorariumError as error:
+        _logger.warning("errand_failed", what=what, error=str(error))
+    except Exception:
+        _logger.exception("errand_failed", what=what)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One authorized request: to which service, by whom, and about which environment."""
+
+    service: Service
+    principal: Principal
+    scope: Scope
+
+
+def service_of(request: Request) -> Service:
+    """The service that the application was made for."""
+    service: Service = request.app.state.service
+    return service
+
+
+def limited_peer(request: Request) -> Service:
+    """Let a request through that shows no token, as far as its address may still ask."""
+    service = service_of(request)
+    service.peers.take(peer(request.client.host if request.client else None))
+    return service
+
+
+Bearer = HTTPBearer(
+    auto_error=False,
+    bearerFormat="JWT",
+    scheme_name="token",
+    description="A JSON Web Token with `sub`, `kind` (`human` or `key`), `org`, `scope` and `exp`, signed with RS256, ES256 "
+    "or EdDSA. `horarium token` prints one for development.",
+)
+
+
+async def authorized(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(Bearer)],
+    org_id: Annotated[str, Path(description="The organization.", examples=["acme"])],
+    environment_id: Annotated[str, Path(description="The environment in it.", examples=["production"])],
+) -> Call:
+    """Let a caller with a valid token through to an environment of its own organization."""
+    service = service_of(request)
+    try:
+        if credentials is None:
+            raise unauthenticated()
+        principal = await service.tokens.verify(credentials.credentials)
+    except Rejected:
+        limited_peer(request)
+        raise
+    request.state.principal = f"{principal.org_id}/{principal.name}"
+    service.principals.take((principal.org_id, principal.name))
+    scope = _scope(org_id, environment_id)
+    authorize(principal, scope, service.required_scope)
+    _refuse_repeated(request)
+    return Call(service=service, principal=principal, scope=scope)
+
+
+REPEATABLE = frozenset({"disposition"})
+"""Query parameters that may stand more than once."""
+
+
+def _refuse_repeated(request: Request) -> None:
+    names = [name for name, _ in request.query_params.multi_items() if name not in REPEATABLE]
+    for name in names:
+        if names.count(name) > 1:
+            raise Rejected(422, "invalid_parameter", f"{name[:40]!r} stands more than once in the query. Keep one.")
+
+
+def _scope(org_id: str, environment_id: str) -> Scope:
+    if not (NAME.fullmatch(org_id) and NAME.fullmatch(environment_id)):
+        raise NotFound(
+            "environment_not_found", f"There is no environment {environment_id[:80]!r} in organization {org_id[:80]!r}."
+        )
+    return Scope(org_id=org_id, environment_id=environment_id)
+
+
+Authorized = Annotated[Call, Depends(authorized)]
