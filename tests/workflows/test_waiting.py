@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 
 import activities.clock
 from activities.admission import HEARTBEAT_EVERY, Admissions
-from activities.clock import WorkerClock
+from activities.clock import FRESH, WorkerClock
 from activities.messages import AdmitRun
 from horarium.control.admission import WITHDRAWN, Admission
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
@@ -197,6 +197,71 @@ def test_the_smallest_recent_distance_counts_since_the_way_from_the_server_only_
         for _ in range(3):  # until the one that came at once is forgotten
             clock.observe(NOON - timedelta(seconds=5))
         assert clock.now() == NOON - timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=1), -timedelta(hours=1), timedelta(seconds=3), -timedelta(seconds=3)])
+@pytest.mark.parametrize("stamped_after", [False, True])
+def test_a_clock_that_was_set_after_many_good_stamps_is_believed_no_more(machine, jump, stamped_after):
+    """A run that waits at that moment is told nothing new by the server, and must not be decided early or late."""
+    clock = WorkerClock()
+    truth = NOON
+    for _ in range(20):
+        clock.observe(truth)
+        truth += SECOND
+        machine.pass_(SECOND)
+    assert (clock.skew, clock.now()) == (timedelta(0), truth)
+
+    machine.wall += jump
+
+    with structlog.testing.capture_logs() as logged:
+        if stamped_after:
+            clock.observe(truth)
+        assert clock.now() == truth
+        machine.pass_(SECOND)
+        assert clock.now() == truth + SECOND
+    assert [event["skew_seconds"] for event in logged] == [-jump.total_seconds()]
+
+
+def test_a_clock_that_was_wrong_and_is_set_right_is_believed_at_once(machine):
+    machine.wall = NOON + timedelta(minutes=3)
+    clock = WorkerClock()
+    with structlog.testing.capture_logs():
+        for _ in range(20):
+            clock.observe(NOON)
+        assert clock.now() == NOON
+
+    machine.wall = NOON
+
+    assert (clock.skew, clock.now()) == (timedelta(0), NOON)
+
+
+def test_a_machine_that_slept_is_believed_again_with_the_first_stamp_after_it(machine):
+    """Its clock is right, and the monotonic one stood still."""
+    clock = WorkerClock()
+    for _ in range(20):
+        clock.observe(NOON)
+    machine.wall += timedelta(hours=8)
+
+    clock.observe(NOON + timedelta(hours=8))
+
+    assert clock.now() == NOON + timedelta(hours=8)
+
+
+def test_a_server_whose_clock_was_set_back_is_believed_once_the_old_stamps_are_stale(machine):
+    clock = WorkerClock()
+    clock.observe(NOON)
+    machine.pass_(FRESH + SECOND)
+    with structlog.testing.capture_logs():
+        clock.observe(machine.wall - timedelta(hours=1))
+        assert clock.now() == machine.wall - timedelta(hours=1)
+
+
+def test_the_last_stamp_counts_however_old_it_is(machine):
+    clock = WorkerClock()
+    with structlog.testing.capture_logs():
+        clock.observe(NOON + timedelta(minutes=1))
+        machine.pass_(timedelta(hours=2))
+        assert clock.now() == machine.wall + timedelta(minutes=1)
 
 
 def test_without_a_stamp_the_machine_is_believed(machine):
