@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, literal, select, update
 
 from horarium.catalog.schedules import Schedule
-from horarium.catalog.tables import agents, runtime, workers
+from horarium.catalog.tables import activations, agents, runtime, schedules, workers
+from horarium.catalog.upsert import upsert
 from horarium.schedule.identity import Scope
 
 HEARTBEAT_LIFETIME = timedelta(seconds=15)
 """How old a worker's heartbeat may be (DESIGN.md, section 7)."""
 ROLES = ("schedules", "runs")
 """The two runtime workers."""
+UNSETTLED = frozenset({"pending", "stopping", "error"})
+"""Observed states that are on their way to another one: the controller looks again at its next tick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +43,8 @@ class Observation:
 
 def beat(connection: Connection, *, instance: str, role: str, tzdata: str, now: datetime) -> None:
     """A worker says that it is polling. Workers that fell silent a day ago are forgotten on the way."""
-    values = {"role": role, "seen_at": now, "tzdata": tzdata}
-    changed = connection.execute(update(workers).where(workers.c.instance == instance).values(**values))
-    if changed.rowcount == 0:
-        connection.execute(delete(workers).where(workers.c.seen_at < now - timedelta(days=1)))
-        connection.execute(insert(workers).values(instance=instance, **values))
+    connection.execute(delete(workers).where(workers.c.seen_at < now - timedelta(days=1)))
+    upsert(connection, workers, {"instance": instance}, {"role": role, "seen_at": now, "tzdata": tzdata})
 
 
 def leave(connection: Connection, *, instance: str) -> None:
@@ -73,14 +73,12 @@ def register_agent(
     now: datetime,
 ) -> None:
     """Store what a runner reports of one agent version, ready and with a lease."""
-    key = _agent(scope, agent_version)
-    values = {"discovery": discovery, "lifecycle": "ready", "lease_until": lease_until, "seen_at": now}
-    if connection.execute(update(agents).where(*key).values(**values)).rowcount == 0:
-        connection.execute(
-            insert(agents).values(
-                org_id=scope.org_id, environment_id=scope.environment_id, agent_version=agent_version, **values
-            )
-        )
+    upsert(
+        connection,
+        agents,
+        {"org_id": scope.org_id, "environment_id": scope.environment_id, "agent_version": agent_version},
+        {"discovery": discovery, "lifecycle": "ready", "lease_until": lease_until, "seen_at": now},
+    )
 
 
 def renew_lease(
@@ -119,15 +117,27 @@ def find_agent(connection: Connection, scope: Scope, agent_version: str) -> Regi
 def observe(
     connection: Connection, schedule_row: int, *, generation: int, state: str, reason: str | None, now: datetime
 ) -> None:
-    """Write down what the controller saw."""
+    """Write down what the controller saw. A schedule that is as it should be need not be looked at before it changes."""
     values = {"generation": generation, "state": state, "reason": reason, "observed_at": now}
-    if connection.execute(update(runtime).where(runtime.c.schedule == schedule_row).values(**values)).rowcount == 0:
-        connection.execute(insert(runtime).values(schedule=schedule_row, **values))
+    upsert(connection, runtime, {"schedule": schedule_row}, values)
+    # Locked in a statement of its own: the next one then sees an end that was committed while this one waited.
+    connection.execute(select(schedules.c.id).where(schedules.c.id == schedule_row).with_for_update())
+    ended = exists().where(
+        activations.c.schedule == schedule_row,
+        activations.c.generation == generation,
+        activations.c.ended_at.is_not(None),
+    )
+    open_question: ColumnElement[bool] = literal(state in UNSETTLED) if state != "active" else ended
+    connection.execute(
+        update(schedules)
+        .where(schedules.c.id == schedule_row, schedules.c.generation == generation)
+        .values(unobserved=open_question)
+    )
 
 
-def observations(connection: Connection, schedules: Sequence[Schedule]) -> dict[int, Observation]:
+def observations(connection: Connection, of: Sequence[Schedule]) -> dict[int, Observation]:
     """The last observation of each schedule that has one, by row."""
-    query = select(runtime).where(runtime.c.schedule.in_([schedule.row for schedule in schedules]))
+    query = select(runtime).where(runtime.c.schedule.in_([schedule.row for schedule in of]))
     return {
         row.schedule: Observation(
             generation=row.generation, state=row.state, reason=row.reason, observed_at=row.observed_at

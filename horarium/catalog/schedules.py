@@ -188,6 +188,7 @@ def insert_schedule(connection: Connection, key: ScheduleKey, *, contract: str, 
             head_revision=0,
             generation=0,
             created_at=now,
+            unobserved=False,
         )
     )
     return require_schedule(connection, key, lock=True)
@@ -285,15 +286,20 @@ def insert_activation(
             ended_as=ended_as,
         )
     )
-    connection.execute(update(schedules).where(schedules.c.id == schedule.row).values(generation=generation))
+    connection.execute(
+        update(schedules).where(schedules.c.id == schedule.row).values(generation=generation, unobserved=True)
+    )
     activation = find_activation(connection, schedule, generation)
     assert activation is not None
     return activation
 
 
 def change_activation(connection: Connection, activation: Activation, **values: Any) -> None:
-    """Set columns of one activation. The caller holds the schedule's lock."""
+    """Set columns of one activation; one that ends is the controller's to look at. The caller holds the schedule's lock."""
     connection.execute(update(activations).where(activations.c.id == activation.row).values(**values))
+    if "ended_at" in values:
+        of = select(activations.c.schedule).where(activations.c.id == activation.row).scalar_subquery()
+        connection.execute(update(schedules).where(schedules.c.id == of).values(unobserved=True))
 
 
 def retire_schedule(connection: Connection, schedule: Schedule, *, now: datetime) -> None:

@@ -57,7 +57,16 @@ schedules = Table(
     Column("generation", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("retired_at", Instant),
+    # Set with each change of activation, until the controller has seen that Temporal agrees.
+    Column("unobserved", Boolean, nullable=False),
     UniqueConstraint("org_id", "environment_id", "schedule_id"),
+)
+Index(
+    "ix_schedules_unobserved",
+    schedules.c.org_id,
+    schedules.c.environment_id,
+    sqlite_where=text("unobserved IS 1"),
+    postgresql_where=text("unobserved IS true"),
 )
 
 versions = Table(
@@ -96,6 +105,19 @@ activations = Table(
     Column("workflow_closed", Boolean, nullable=False),
     UniqueConstraint("schedule", "generation"),
 )
+Index(
+    "ix_activations_live",
+    activations.c.schedule,
+    activations.c.generation,
+    sqlite_where=text("ended_at IS NULL"),
+    postgresql_where=text("ended_at IS NULL"),
+)
+Index(
+    "ix_activations_lingering",
+    activations.c.schedule,
+    sqlite_where=text("ended_at IS NOT NULL AND workflow_closed IS 0"),
+    postgresql_where=text("ended_at IS NOT NULL AND workflow_closed IS false"),
+)
 
 entries = Table(
     "entries",
@@ -114,14 +136,28 @@ entries = Table(
     # Exactly once rests on this key, across generations (DESIGN.md, section 5).
     UniqueConstraint("schedule", "first_at", "trigger"),
 )
-Index("ix_entries_schedule_last_at", entries.c.schedule, entries.c.last_at)
+# A ledger grows for years and a step asks of its end only, so each question of a step has an index that leads there.
+Index("ix_entries_schedule_generation_last_at", entries.c.schedule, entries.c.generation, entries.c.last_at)
 Index("ix_entries_schedule_closed_at", entries.c.schedule, entries.c.closed_at)
 Index(
     "ix_entries_open",
     entries.c.schedule,
-    entries.c.generation,
+    entries.c.first_at,
     sqlite_where=text("closed_at IS NULL"),
     postgresql_where=text("closed_at IS NULL"),
+)
+Index(
+    "ix_entries_open_by_time",
+    entries.c.first_at,
+    sqlite_where=text("closed_at IS NULL"),
+    postgresql_where=text("closed_at IS NULL"),
+)
+Index(
+    "ix_entries_succeeded",
+    entries.c.schedule,
+    entries.c.first_at,
+    sqlite_where=text("disposition = 'succeeded'"),
+    postgresql_where=text("disposition = 'succeeded'"),
 )
 
 runs = Table(

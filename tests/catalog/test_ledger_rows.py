@@ -1,6 +1,5 @@
 """What the ledger's rows keep: instants, one entry for each, and spans that touch."""
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -12,7 +11,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from horarium.catalog import Catalog, ledger
-from horarium.catalog.schedules import Schedule, find_activation, require_schedule
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries, workers
 from horarium.schedule.identity import ActivationKey, RunKey
 from horarium.schedule.ledger import Disposition, Fate, Reason, Span
@@ -140,47 +139,3 @@ def test_a_run_that_came_too_late_keeps_an_entry_of_its_own(desk: Desk) -> None:
     assert desk.admit(run).outcome == "missed"
     enter(desk, fate(120, 180, 2, Reason.OUTSIDE_WINDOW))
     assert desk.told() == [("missed", 60, 60, 1), ("missed", 120, 180, 2)]
-
-
-def test_a_long_ledger_does_not_slow_a_step_down(desk: Desk) -> None:
-    """What a step asks of 20,000 closed entries is answered by indexes."""
-
-    def fill(connection: Any) -> Schedule:
-        schedule = require_schedule(connection, desk.key)
-        rows = [
-            {
-                "schedule": schedule.row,
-                "generation": 1,
-                "trigger": "schedule",
-                "first_at": at(-60 * number),
-                "last_at": at(-60 * number),
-                "count": 1,
-                "disposition": "succeeded",
-                "held_since": at(-60 * number),
-                "closed_at": at(-60 * number + 1),
-            }
-            for number in range(1, 20_001)
-        ]
-        connection.execute(insert(entries), rows)
-        return schedule
-
-    def ask(connection: Any, schedule: Schedule) -> None:
-        assert find_activation(connection, schedule, 1) is not None
-        assert ledger.open_entries(connection, schedule) == []
-        assert ledger.count_holding(connection, schedule) == 0
-        assert len(ledger.holds_closed_since(connection, schedule, at(-120))) == 2
-        assert ledger.latest_decided(connection, schedule, 1) == at(-60)
-
-    schedule = desk.write(fill)
-    plans = [
-        "".join(str(row) for row in desk.read(lambda c, q=query: c.exec_driver_sql(f"EXPLAIN QUERY PLAN {q}").all()))
-        for query in (
-            "SELECT * FROM entries WHERE schedule = 1 AND closed_at IS NULL",
-            "SELECT * FROM entries WHERE schedule = 1 AND closed_at > '2026' AND held_since IS NOT NULL",
-            "SELECT * FROM entries WHERE schedule = 1 AND last_at < '2026' ORDER BY last_at DESC LIMIT 1",
-        )
-    ]
-    assert all("USING INDEX" in each and "SCAN" not in each for each in plans), plans
-    began = time.perf_counter()
-    desk.read(ask, schedule)
-    assert time.perf_counter() - began < 0.5

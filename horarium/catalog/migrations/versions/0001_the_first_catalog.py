@@ -44,10 +44,18 @@ def upgrade() -> None:
         sa.Column("generation", sa.Integer(), nullable=False),
         sa.Column("created_at", Instant(), nullable=False),
         sa.Column("retired_at", Instant(), nullable=True),
+        sa.Column("unobserved", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_schedules")),
         sa.UniqueConstraint(
             "org_id", "environment_id", "schedule_id", name=op.f("uq_schedules_org_id_environment_id_schedule_id")
         ),
+    )
+    op.create_index(
+        "ix_schedules_unobserved",
+        "schedules",
+        ["org_id", "environment_id"],
+        sqlite_where=sa.text("unobserved IS 1"),
+        postgresql_where=sa.text("unobserved IS true"),
     )
     op.create_table(
         "workers",
@@ -78,6 +86,20 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["schedule"], ["schedules.id"], name=op.f("fk_activations_schedule_schedules")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_activations")),
         sa.UniqueConstraint("schedule", "generation", name=op.f("uq_activations_schedule_generation")),
+    )
+    op.create_index(
+        "ix_activations_live",
+        "activations",
+        ["schedule", "generation"],
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    )
+    op.create_index(
+        "ix_activations_lingering",
+        "activations",
+        ["schedule"],
+        sqlite_where=sa.text("ended_at IS NOT NULL AND workflow_closed IS 0"),
+        postgresql_where=sa.text("ended_at IS NOT NULL AND workflow_closed IS false"),
     )
     op.create_table(
         "audit_events",
@@ -112,16 +134,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_entries")),
         sa.UniqueConstraint("schedule", "first_at", "trigger", name=op.f("uq_entries_schedule_first_at_trigger")),
     )
-    with op.batch_alter_table("entries", schema=None) as batch_op:
-        batch_op.create_index(
-            "ix_entries_open",
-            ["schedule", "generation"],
-            unique=False,
+    op.create_index("ix_entries_schedule_generation_last_at", "entries", ["schedule", "generation", "last_at"])
+    op.create_index("ix_entries_schedule_closed_at", "entries", ["schedule", "closed_at"])
+    for name, columns in (("ix_entries_open", ["schedule", "first_at"]), ("ix_entries_open_by_time", ["first_at"])):
+        op.create_index(
+            name,
+            "entries",
+            columns,
             sqlite_where=sa.text("closed_at IS NULL"),
             postgresql_where=sa.text("closed_at IS NULL"),
         )
-        batch_op.create_index("ix_entries_schedule_closed_at", ["schedule", "closed_at"], unique=False)
-        batch_op.create_index("ix_entries_schedule_last_at", ["schedule", "last_at"], unique=False)
+    op.create_index(
+        "ix_entries_succeeded",
+        "entries",
+        ["schedule", "first_at"],
+        sqlite_where=sa.text("disposition = 'succeeded'"),
+        postgresql_where=sa.text("disposition = 'succeeded'"),
+    )
 
     op.create_table(
         "runtime",
@@ -177,13 +206,6 @@ def downgrade() -> None:
     op.drop_table("runs")
     op.drop_table("versions")
     op.drop_table("runtime")
-    with op.batch_alter_table("entries", schema=None) as batch_op:
-        batch_op.drop_index("ix_entries_schedule_last_at")
-        batch_op.drop_index("ix_entries_schedule_closed_at")
-        batch_op.drop_index(
-            "ix_entries_open", sqlite_where=sa.text("closed_at IS NULL"), postgresql_where=sa.text("closed_at IS NULL")
-        )
-
     op.drop_table("entries")
     with op.batch_alter_table("audit_events", schema=None) as batch_op:
         batch_op.drop_index("ix_audit_events_schedule_id")
