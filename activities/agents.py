@@ -14,7 +14,7 @@ from horarium.agents.context import RunContext
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import CronStartEvent, RunBrief, ScheduleReference
 from horarium.agents.host import AgentHost, Claim
-from horarium.agents.report import Outcome
+from horarium.agents.report import Outcome, kept_cost, kept_outputs, kept_summary
 from horarium.agents.runner import AgentRunner
 from horarium.authority.content import ContentFolder
 from horarium.catalog import Catalog, presence
@@ -141,9 +141,10 @@ class AgentActivities:
                 await heartbeats
         return AgentDone(
             succeeded=report.outcome is Outcome.SUCCEEDED,
-            summary=report.summary,
-            outputs=report.outputs,
-            cost=report.cost,
+            # A report can be made past its own rules, and a workflow that cannot read one would hold its slot for good.
+            summary=kept_summary(report.summary),
+            outputs=kept_outputs(report.outputs),
+            cost=kept_cost(report.cost),
         )
 
     async def _claim(self, request: RunAgent) -> Claim:

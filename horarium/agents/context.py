@@ -1,7 +1,6 @@
 """What a handler gets to do its work with."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +8,7 @@ import structlog
 
 from horarium.agents.events import RunBrief
 from horarium.agents.host import AgentHost
-from horarium.errors import Refused
-
-MAX_OUTPUT_BYTES = 16 * 1024 * 1024
-"""The largest single output. What is larger belongs where the agent's data live, with a reference in the report."""
-
-_OUTPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+from horarium.agents.outputs import check_output
 
 
 def _no_heartbeat(*_details: Any) -> None:
@@ -69,19 +63,10 @@ class RunContext:
 
         `name` is a file name: letters, digits and `. _ -`, beginning with a letter or digit, at most 200 characters.
         The same name again replaces what was written. Raises `Refused`: code `output_name` for another name,
-        `output_too_large` beyond `MAX_OUTPUT_BYTES`, and whatever the host refuses.
+        `output_too_large` beyond 16 MiB, and whatever the host refuses.
         """
-        if not _OUTPUT_NAME.fullmatch(name):
-            sentence = (
-                f"{name[:80]!r} is no name for an output: it is 1 to 200 letters, digits and . _ -, and no folder."
-            )
-            raise Refused("output_name", sentence, next_step="Begin with a letter or a digit, as in report.md.")
         content = data.encode() if isinstance(data, str) else data
-        if len(content) > MAX_OUTPUT_BYTES:
-            sentence = f"The output {name!r} has {len(content):,} bytes; at most {MAX_OUTPUT_BYTES:,} are written."
-            raise Refused(
-                "output_too_large", sentence, next_step="Write it where your data live, and report a reference."
-            )
+        check_output(name, len(content))
         reference = await self._host.write_output(self._brief.run_id, self._token, name, content)
         if reference not in self._outputs:
             self._outputs.append(reference)

@@ -10,6 +10,12 @@ from horarium.agents.events import WireModel
 
 MAX_SUMMARY_LENGTH = 2_000
 """Characters of a summary. What is longer belongs in an output."""
+MAX_OUTPUTS = 100
+"""How many references to outputs a report names; a run may write more."""
+MAX_REFERENCE_LENGTH = 500
+"""Characters of a reference to an output."""
+MAX_COST = 2**53 - 1
+"""The largest integer that every JSON program reads as the same number, and far below what a database stores."""
 
 
 class Outcome(StrEnum):
@@ -31,21 +37,37 @@ def shortened(text: str, length: int) -> str:
     return storable if len(storable) <= length else storable[: length - 1] + "…"
 
 
-def _summary(text: str) -> str:
-    return shortened(text, MAX_SUMMARY_LENGTH)
+def kept_summary(summary: object) -> str:
+    """What is kept of a summary, whatever was reported; nothing of what is no text."""
+    return shortened(summary, MAX_SUMMARY_LENGTH) if isinstance(summary, str) else ""
+
+
+def kept_outputs(outputs: object) -> tuple[str, ...]:
+    """What is kept of references to outputs, whatever was reported: the first `MAX_OUTPUTS` texts, each made storable."""
+    if not isinstance(outputs, tuple | list):
+        return ()
+    return tuple(shortened(each, MAX_REFERENCE_LENGTH) for each in outputs[:MAX_OUTPUTS] if isinstance(each, str))
+
+
+def kept_cost(cost: object) -> int | None:
+    """What is kept of a cost, whatever was reported: within 0 to `MAX_COST`, and None for what is no integer."""
+    if not isinstance(cost, int) or isinstance(cost, bool):
+        return None
+    return max(0, min(cost, MAX_COST))
 
 
 class AgentReport(WireModel):
     """The outcome of a run, one or two sentences about it, references to what was written, and what it cost.
 
-    A summary beyond `MAX_SUMMARY_LENGTH` is shortened, since a paid run must not fail on its last line. `cost` is in
-    integer minor units of the budget's currency; None where the agent does not know.
+    A summary beyond `MAX_SUMMARY_LENGTH` is shortened, and of more than `MAX_OUTPUTS` outputs the first are named, since a
+    paid run must not fail on its last line. `cost` is in integer minor units of the budget's currency, at most `MAX_COST`;
+    None where the agent does not know.
     """
 
     outcome: Outcome
-    summary: Annotated[str, AfterValidator(_summary)] = ""
-    outputs: tuple[str, ...] = ()
-    cost: int | None = Field(default=None, ge=0)
+    summary: Annotated[str, AfterValidator(kept_summary)] = ""
+    outputs: Annotated[tuple[str, ...], AfterValidator(kept_outputs)] = ()
+    cost: int | None = Field(default=None, ge=0, le=MAX_COST)
 
     @classmethod
     def succeeded(cls, summary: str, *, outputs: Iterable[str] = (), cost: int | None = None) -> "AgentReport":

@@ -9,10 +9,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from horarium.agents.outputs import check_output
 from horarium.errors import NotFound, Refused
 
 MAX_INPUT_BYTES = 4 * 1024 * 1024
-MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 _PART = re.compile(r"[A-Za-z0-9_@:-][A-Za-z0-9_.@:-]{0,199}")
 
 
@@ -46,10 +46,8 @@ class ContentFolder:
         base = self._below("outputs", target)
         if base is None or not base.is_dir():
             raise NotFound("output_missing", f"There is no output target {target!r}.")
-        if not (_PART.fullmatch(name) and _PART.fullmatch(folder)):
-            raise Refused("output_name", f"{name[:80]!r} is no name of an output: letters, digits, _ . @ : -.")
-        if len(data) > MAX_OUTPUT_BYTES:
-            raise Refused("output_too_large", f"The output {name!r} is larger than {MAX_OUTPUT_BYTES} bytes.")
+        check_output(name, len(data))
+        assert _PART.fullmatch(folder), folder
         (base / folder).mkdir(exist_ok=True)
         unfinished = base / folder / f".{name}.{os.getpid()}"
         unfinished.write_bytes(data)

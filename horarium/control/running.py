@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection, select
 
+from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.catalog import ledger
 from horarium.catalog.schedules import Schedule, Version, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
@@ -16,9 +17,6 @@ from horarium.control.admission import ADMITTED, nudge_if_waiting
 from horarium.errors import NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
-
-MAX_SUMMARY = 2_000
-"""Characters of an agent's summary that are kept."""
 
 
 class Readable(Protocol):
@@ -104,6 +102,7 @@ def write_output(connection: Connection, content: Writable, run_id: str, token: 
 def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: datetime) -> ActivationKey | None:
     """Write down how a run ended and free its slot, once; a later outcome changes nothing.
 
+    Whatever was reported is cut to what can be stored, and never refused: a run that is not settled holds its slot for good.
     A failure of a run by the calendar ends its activation in review, in this transaction, where the policy says so.
     Returns the activation that waits for the slot, if one does.
     """
@@ -122,9 +121,9 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         key.run_id,
         ended_at=now,
         token_hash=None,
-        summary=outcome.summary[:MAX_SUMMARY],
-        outputs=list(outcome.outputs),
-        cost=outcome.cost,
+        summary=kept_summary(outcome.summary),
+        outputs=list(kept_outputs(outcome.outputs)),
+        cost=kept_cost(outcome.cost),
     )
     policy = require_version(connection, schedule, activation.revision).configuration.policy
     fails = outcome.disposition in FAILURES and key.trigger == BY_CALENDAR

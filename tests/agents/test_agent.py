@@ -317,6 +317,14 @@ def test_a_cost_is_a_count_of_minor_units():
         AgentReport.succeeded("", cost=-1)
     with pytest.raises(ValidationError):
         AgentReport.succeeded("", cost=0.5)
+    with pytest.raises(ValidationError):
+        AgentReport.succeeded("", cost=2**53)
+    assert AgentReport.succeeded("", cost=2**53 - 1).cost == 2**53 - 1
+
+
+def test_outputs_are_a_hundred_storable_references_at_most():
+    assert AgentReport.succeeded("", outputs=["o"] * 101).outputs == ("o",) * 100
+    assert AgentReport.succeeded("", outputs=["o" * 501, "a\x00\ud800"]).outputs == ("o" * 499 + "…", "a\ufffd\ufffd")
 
 
 def test_a_brief_is_in_utc_survives_the_wire_and_reads_what_a_newer_release_adds():

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from horarium.agents.report import MAX_COST, MAX_SUMMARY_LENGTH
 from horarium.catalog.schedules import list_events, require_schedule
 from horarium.control import running
 from horarium.control.running import Outcome
@@ -156,9 +157,36 @@ def test_a_settlement_keeps_what_the_agent_left(desk: Desk) -> None:
     row = desk.run_row(loop.run(60))
     assert row is not None
     assert (row.ended_at, row.outputs, row.cost, row.token_hash) == (at(75), ["out/a", "out/b"], 12, None)
-    assert len(row.summary or "") == running.MAX_SUMMARY
+    assert len(row.summary or "") == MAX_SUMMARY_LENGTH
     [entry] = desk.entries()
     assert (entry.disposition, entry.closed_at) == (Disposition.SUCCEEDED, at(75))
+
+
+@pytest.mark.parametrize(
+    ("reported", "kept"),
+    [
+        ({"cost": 2**63}, {"cost": MAX_COST}),
+        ({"cost": -(2**63)}, {"cost": 0}),
+        ({"cost": True}, {"cost": None}),
+        ({"cost": "much"}, {"cost": None}),
+        ({"outputs": ("o",) * 100_000}, {"outputs": ["o"] * 100}),
+        ({"outputs": ("o" * 501, 7, "a\x00b\ud800")}, {"outputs": ["o" * 499 + "…", "a\ufffdb\ufffd"]}),
+        ({"outputs": None}, {"outputs": []}),
+        ({"summary": "a\x00b\ud800"}, {"summary": "a\ufffdb\ufffd"}),
+        ({"summary": None}, {"summary": ""}),
+    ],
+)
+def test_whatever_an_agent_says_its_run_is_settled_and_its_slot_is_free(
+    desk: Desk, reported: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    loop = admitted(desk)
+    desk.begin(loop.run(60))
+    outcome = Outcome(disposition=Disposition.SUCCEEDED, reason=None, **reported)
+    desk.write(running.settle, loop.run(60), outcome, now=at(75))
+    row = desk.run_row(loop.run(60))
+    assert row is not None
+    assert {name: getattr(row, name) for name in kept} == kept
+    assert desk.holding() == 0
 
 
 def test_only_the_first_settlement_counts(desk: Desk) -> None:
