@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -34,10 +35,13 @@ class Program:
     """Its output and its errors are appended here."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to our own."""
+    forget: str | None = None
+    """Variables of our own whose names begin so are not passed on."""
     folder: Path | None = None
     """Where it starts; None is our own working folder."""
     ready: str | Callable[[], Awaitable[bool]] | None = "READY"
-    """How it is known to work: a line that it writes, a question to ask again and again, or None for at once."""
+    """How it is known to work: what it writes (as a line, or as the event of a line of JSON), a question to ask again and
+    again, or None for at once."""
     ready_within: timedelta = timedelta(seconds=30)
     """How long it may take to get ready."""
     grace: timedelta = timedelta(seconds=10)
@@ -120,7 +124,7 @@ class Child:
 
     def last_words(self, lines: int = 5) -> str:
         """The last lines that the child wrote since it was last started, and where there is more; one line."""
-        words = " | ".join([line for line in self._lines(tail=64 * 1024) if line][-lines:])
+        words = " | ".join([_readable(line) for line in self._lines(tail=64 * 1024) if line][-lines:])
         said = f"Its last words: {words} " if words else ""
         return f"{said}(log: {self.program.log})"
 
@@ -148,7 +152,7 @@ class Child:
             case None:
                 return True
             case str(line):
-                return line in self._lines()
+                return any(_says(each, line) for each in self._lines())
             case ask:
                 return await ask()
 
@@ -167,7 +171,7 @@ class Child:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=program.folder,
-                env={**os.environ, **program.environment},
+                env={**_inherited(program.forget), **program.environment},
                 start_new_session=True,
             )
 
@@ -201,6 +205,34 @@ def in_words(status: int | None) -> str:
         return f"signal {signal.Signals(-status).name}"
     except ValueError:
         return f"signal {-status}"
+
+
+def _inherited(forget: str | None) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if forget is None or not name.startswith(forget)}
+
+
+def _event(line: str) -> dict[str, object] | None:
+    """A line of a JSON log; None for any other line."""
+    if not line.startswith("{"):
+        return None
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "event" in found else None
+
+
+def _says(line: str, words: str) -> bool:
+    event = _event(line)
+    return line == words if event is None else event["event"] == words
+
+
+def _readable(line: str) -> str:
+    """A line of a log for a sentence: of a JSON line what it says, and its error."""
+    event = _event(line)
+    if event is None:
+        return line
+    return ": ".join(str(event[name]) for name in ("event", "error") if name in event)
 
 
 def _tethered(argv: tuple[str, ...]) -> list[str]:

@@ -1,6 +1,7 @@
 """A Temporal development server of our own, with its user interface, on a file that outlives it."""
 
 import json
+import os
 import random
 import shutil
 import socket
@@ -78,6 +79,9 @@ class TemporalServer(Child):
                 name="The Temporal server",
                 argv=(find_temporal(), "server", "start-dev", *options),
                 log=folder / "logs" / "temporal.log",
+                # A person's own profile or environment of the `temporal` command would change or stop this server.
+                forget="TEMPORAL_",
+                environment={"TEMPORAL_CONFIG_FILE": os.devnull},
                 ready=self._answers,
                 ready_within=READY_WITHIN,
                 grace=timedelta(seconds=5),

@@ -19,7 +19,7 @@ async def _main(arguments: list[str]) -> int:
         case ["-h" | "--help"]:
             print(USAGE)  # noqa: T201 - help goes to stdout
         case ["agents", module]:
-            await serve_agents(load(), module)
+            await serve_agents(load(), module, command=f"python -m worker agents {module}")
         case roles if set(roles) <= {"schedules", "runs"}:
             await serve(load(), list(dict.fromkeys(roles)) or ["schedules", "runs"])
         case _:

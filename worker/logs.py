@@ -7,7 +7,10 @@ import structlog
 
 
 def configure(*, level: int = logging.INFO) -> None:
-    """Send structlog's and the standard library's records to stderr in one form."""
+    """Send structlog's and the standard library's records to stderr in one form.
+
+    A traceback is told plainly in either form: never with the values of variables, which may be secrets.
+    """
     processors: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -15,8 +18,11 @@ def configure(*, level: int = logging.INFO) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
     ]
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    # The first shows tracebacks by rich, with local variables, unless it is told otherwise.
+    rendering: list[structlog.typing.Processor] = (
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+        if sys.stderr.isatty()
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
     )
     structlog.configure(
         processors=[*processors, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -28,11 +34,7 @@ def configure(*, level: int = logging.INFO) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=processors,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info if not sys.stderr.isatty() else _unchanged,
-                renderer,
-            ],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
     root = logging.getLogger()
@@ -41,7 +43,9 @@ def configure(*, level: int = logging.INFO) -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
-def _unchanged(
-    _logger: structlog.typing.WrappedLogger, _name: str, event: structlog.typing.EventDict
-) -> structlog.typing.EventDict:
-    return event
+def tell(sentence: str) -> None:
+    """Say a sentence on stderr to whoever waits: as it is at a terminal, as a line of the log where that is JSON."""
+    if sys.stderr.isatty() or not structlog.is_configured():
+        print(sentence, file=sys.stderr, flush=True)  # noqa: T201 - this is the process speaking to its person
+    else:
+        structlog.get_logger(__name__).info(sentence)

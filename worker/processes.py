@@ -1,10 +1,11 @@
 """What a worker process does from its first to its last second."""
 
 import asyncio
-import importlib
+import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,12 @@ import structlog
 from temporalio.worker import Worker
 
 from activities.agents import CatalogHost
-from horarium.agents.agent import Agent
 from horarium.agents.lease import LeaseKeeper
 from horarium.agents.runner import TASK_QUEUES, AgentRunner
 from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog, migrate, presence
-from horarium.errors import HorariumError, Misconfigured
+from horarium.errors import HorariumError
+from worker.agent_modules import load_agents
 from worker.composition import agent_workers, run_worker, schedule_worker
 from worker.connection import connect
 from worker.settings import Settings
@@ -28,7 +29,7 @@ LEASE = timedelta(seconds=15)
 """How long an agent counts as present after its runner fell silent."""
 WAIT_FOR_TEMPORAL_SECONDS = 60
 READY = "READY"
-"""The line that a process prints once it polls; whoever started it may wait for it."""
+"""What a process says on stdout once it polls; whoever started it may wait for it."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -50,10 +51,14 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
         await until_told()
 
 
-async def serve_agents(settings: Settings, module: str) -> None:
-    """Run the agents of a module (its `agents` list), registered and with a lease, until SIGTERM or SIGINT."""
+async def serve_agents(settings: Settings, module: str, *, command: str) -> None:
+    """Run the agents of a module (its `agents` list), registered and with a lease, until SIGTERM or SIGINT.
+
+    `command` is what the person typed, for the sentence about a module that cannot be used.
+    """
     runner = AgentRunner(
-        _agents(module), task_queues=f"{TASK_QUEUES}/{settings.scope.org_id}/{settings.scope.environment_id}"
+        load_agents(module, command=command),
+        task_queues=f"{TASK_QUEUES}/{settings.scope.org_id}/{settings.scope.environment_id}",
     )
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
@@ -71,20 +76,6 @@ def open_catalog(settings: Settings) -> Catalog:
     catalog = Catalog.open(settings.catalog_url)
     migrate.require_current(catalog)
     return catalog
-
-
-def _agents(module: str) -> Sequence[Agent]:
-    try:
-        agents = importlib.import_module(module).agents
-    except ModuleNotFoundError as error:
-        raise Misconfigured(
-            f"There is no module {module!r} with agents ({error}). Name one as in `python -m worker agents examples.ingestion`."
-        ) from error
-    except AttributeError as error:
-        raise Misconfigured(
-            f"Module {module!r} has no list `agents`. Give it one, as examples/ingestion does."
-        ) from error
-    return list(agents)
 
 
 async def _first_beat(catalog: Catalog, worker: Worker, role: str) -> None:
@@ -126,7 +117,9 @@ async def until_told() -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    print(READY, flush=True)  # noqa: T201 - a line for the process that started this one
+    # Whoever keeps stdout and stderr in one file finds only JSON lines there.
+    line = READY if sys.stdout.isatty() else json.dumps({"event": READY, "timestamp": datetime.now(UTC).isoformat()})
+    print(line, flush=True)  # noqa: T201 - for the process or the person that started this one
     await stop.wait()
 
 

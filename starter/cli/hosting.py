@@ -71,7 +71,7 @@ async def work(roles: Sequence[str], *, data: Path | None) -> int:
     settings = _present(data)
     match list(roles):
         case ["agents", module]:
-            await serve_agents(settings, module)
+            await serve_agents(settings, module, command=f"horarium worker agents {module}")
         case _:
             await serve(settings, list(dict.fromkeys(roles)) or ["schedules", "runs"])
     return 0
@@ -87,7 +87,13 @@ async def control(*, data: Path | None) -> int:
 
 
 async def develop(
-    *, temporal_port: int, ui_port: int, agents: Sequence[str], data: Path | None, output: Output | None
+    *,
+    temporal_port: int,
+    ui_port: int,
+    api_port: int,
+    agents: Sequence[str],
+    data: Path | None,
+    output: Output | None,
 ) -> int:
     """Run a whole installation on this machine."""
     from starter.dev import EXAMPLE_AGENTS, dev  # noqa: PLC0415 - what only this command needs
@@ -96,6 +102,7 @@ async def develop(
         load(data=data),
         temporal_port=temporal_port,
         ui_port=ui_port,
+        api_port=api_port,
         agents=agents or EXAMPLE_AGENTS,
         json_output=output is Output.JSON,
     )
