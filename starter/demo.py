@@ -58,7 +58,7 @@ async def demo(*, keep: bool) -> int:
 async def _shown(tree: ProcessTree, settings: Settings, *, keep: bool) -> int:
     began = time.monotonic()
     _say("Starting a Temporal server, two workers, the controller and an agent runner …")
-    running = await start(tree, settings, temporal_port=0, ui_port=0, agents=EXAMPLE_AGENTS)
+    running = await start(tree, settings, temporal_port=0, ui_port=0, api_port=None, agents=EXAMPLE_AGENTS)
     _say(f"Ready after {time.monotonic() - began:.1f} s. Temporal's user interface: {running.ui_address}")
     catalog = Catalog.open(settings.catalog_url)
     try:

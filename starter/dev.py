@@ -12,6 +12,7 @@ from pathlib import Path
 from examples.ingestion import sample
 from starter.child import Child, Program
 from starter.data_folder import DataFolder
+from starter.ports import free_port, refuse_taken
 from starter.processes import ProcessTree
 from starter.setup import prepare_data, prepare_temporal
 from starter.temporal_server import TemporalServer
@@ -20,6 +21,9 @@ from worker.connection import connect
 from worker.settings import Settings
 
 EXAMPLE_AGENTS = ("examples.ingestion",)
+HOST = "127.0.0.1"
+API_GRACE = timedelta(seconds=10)
+"""What the API gives to requests that are under way."""
 OTHER_GRACE = timedelta(seconds=5)
 """What a process may take to leave beside the grace of its work: its lease, its heartbeat, the interpreter's end."""
 _ROOT = Path(__file__).parent.parent
@@ -32,22 +36,39 @@ class Running:
     data: Path
     temporal_address: str
     ui_address: str | None
+    api_address: str | None
 
     def as_document(self) -> dict[str, str | None]:
         """The same for programs."""
-        return {"data": str(self.data), "temporal": self.temporal_address, "ui": self.ui_address}
+        return {
+            "data": str(self.data),
+            "temporal": self.temporal_address,
+            "ui": self.ui_address,
+            "api": self.api_address,
+        }
 
 
 async def start(
-    tree: ProcessTree, settings: Settings, *, temporal_port: int, ui_port: int, agents: Sequence[str]
+    tree: ProcessTree,
+    settings: Settings,
+    *,
+    temporal_port: int,
+    ui_port: int,
+    api_port: int | None,
+    agents: Sequence[str],
 ) -> Running:
-    """Prepare the data folder, then start Temporal, both workers, the controller and the agent runners, in that order.
+    """Prepare the data folder, then start Temporal, workers, controller, API and agent runners, in that order.
 
+    Ports of 0 mean any free one; without `api_port` there is no API.
     From then on this process means this Temporal server alone, whatever its environment said. Raises `Misconfigured`
     where a port is taken or a part does not come up.
     """
     prepare_data(settings)
     _lay_out_example(settings)
+    if api_port:
+        refuse_taken(HOST, api_port, "--api-port")
+    elif api_port == 0:
+        api_port = free_port()
     server = TemporalServer(settings.data, port=temporal_port, ui_port=ui_port)
     await tree.start(server)
     _mean_only(server)
@@ -57,6 +78,11 @@ async def start(
         ("The workers", "worker", ("-m", "worker"), GRACE),
         ("The controller", "controller", ("-m", "starter", "controller"), timedelta(0)),
         *(
+            []
+            if api_port is None
+            else [("The API", "api", ("-m", "starter", "api", "--host", HOST, "--port", str(api_port)), API_GRACE)]
+        ),
+        *(
             (f"The agent runner of {module}", f"agents-{module}", ("-m", "worker", "agents", module), AGENT_GRACE)
             for module in agents
         ),
@@ -65,14 +91,23 @@ async def start(
         tree,
         [_child(settings, name, log, arguments, environment, grace=grace) for name, log, arguments, grace in parts],
     )
-    return Running(data=settings.data, temporal_address=server.address, ui_address=server.ui_address)
+    return Running(
+        data=settings.data,
+        temporal_address=server.address,
+        ui_address=server.ui_address,
+        api_address=None if api_port is None else f"http://{HOST}:{api_port}",
+    )
 
 
-async def dev(settings: Settings, *, temporal_port: int, ui_port: int, agents: Sequence[str], json_output: bool) -> int:
+async def dev(
+    settings: Settings, *, temporal_port: int, ui_port: int, api_port: int, agents: Sequence[str], json_output: bool
+) -> int:
     """Run a development installation until Ctrl-C."""
     with DataFolder(settings.data):
         async with ProcessTree() as tree:
-            running = await start(tree, settings, temporal_port=temporal_port, ui_port=ui_port, agents=agents)
+            running = await start(
+                tree, settings, temporal_port=temporal_port, ui_port=ui_port, api_port=api_port, agents=agents
+            )
             _tell(running, settings, json_output=json_output)
             await tree.run_until_stopped()
         if not json_output:
@@ -159,6 +194,7 @@ def _tell(running: Running, settings: Settings, *, json_output: bool) -> None:
     print(
         f"""Horarium runs. Ctrl-C stops everything.
   Temporal      {running.temporal_address}   UI {running.ui_address}
+  API           {running.api_address}   a token for it: horarium token
   Data          {running.data}
   Logs          {running.data / "logs"}
   Environment   {settings.scope.org_id}/{settings.scope.environment_id}

@@ -13,6 +13,7 @@ from activities.search_attributes import ALL
 from horarium.catalog import Catalog, migrate
 from horarium.catalog.schedules import ensure_environment
 from starter.data_folder import make_writable
+from starter.keys import make_key
 from worker.settings import Settings
 
 RETENTION = timedelta(days=3)
@@ -20,8 +21,12 @@ RETENTION = timedelta(days=3)
 
 
 def prepare_data(settings: Settings) -> None:
-    """Create the data folder, the catalog's tables and the environment; `Misconfigured` where that cannot be."""
+    """Create the data folder, the key of development tokens, the catalog's tables and the environment.
+
+    Raises `Misconfigured` where that cannot be.
+    """
     make_writable(settings.data)
+    make_key(settings.key_file)
     for area in ("inputs", "outputs"):
         make_writable(settings.data / "content" / area)
     catalog = Catalog.open(settings.catalog_url)

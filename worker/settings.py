@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from activities.pace import Pace
 from horarium.authority.content import ContentFolder
@@ -12,6 +13,28 @@ from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
 
 DEFAULT_DATA = Path(".horarium")
+
+DEFAULT_REQUESTS_PER_SECOND = 50
+
+DEFAULT_REQUESTS_PER_SECOND = 50
+
+_LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSettings:
+    """Whom the API lets in, and how often.
+
+    `keys_url` is the address of the JWK set that tokens are signed with; without it the key file of the data folder is used,
+    which is for development. `issuer` and `audience` are what tokens must name, where they are set. `required_scope` is what
+    every operation on schedules needs, None for the scope of the contract. The rate is that of one principal.
+    """
+
+    keys_url: str | None = None
+    issuer: str | None = None
+    audience: str | None = None
+    required_scope: str | None = None
+    requests_per_second: int = DEFAULT_REQUESTS_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +49,12 @@ class Settings:
     catalog_url: str
     scope: Scope
     pace: Pace = field(default_factory=Pace)
+    api: ApiSettings = field(default_factory=ApiSettings)
+
+    @property
+    def key_file(self) -> Path:
+        """The private key that development tokens are signed with."""
+        return self.data / "keys" / "dev.pem"
 
     @property
     def content(self) -> ContentFolder:
@@ -50,8 +79,9 @@ class Settings:
 def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -> Settings:
     """The settings of this process.
 
-    `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_STEPS_PER_RUN`; a
-    `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
+    `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_STEPS_PER_RUN`; for the
+    API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`, `HORARIUM_REQUIRED_SCOPE` and
+    `HORARIUM_REQUESTS_PER_SECOND`. A `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
     """
     named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
     folder = named if data is None else data.absolute()
@@ -68,6 +98,29 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         catalog_url=url or f"sqlite:///{folder / 'catalog.db'}",
         scope=scope,
         pace=Pace(steps_per_run=_whole_number(environ, "HORARIUM_STEPS_PER_RUN")),
+        api=_api(environ),
+    )
+
+
+def _api(environ: Mapping[str, str]) -> ApiSettings:
+    url = environ.get("HORARIUM_JWKS_URL") or None
+    if url is not None:
+        parts = urlsplit(url)
+        if not parts.hostname or not (
+            parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL_HOSTS)
+        ):
+            raise Misconfigured(
+                f"HORARIUM_JWKS_URL is {url[:200]!r}; keys come over https:// (or from this machine over http://)."
+            )
+    required = environ.get("HORARIUM_REQUIRED_SCOPE") or None
+    if required is not None and len(required.split()) != 1:
+        raise Misconfigured(f"HORARIUM_REQUIRED_SCOPE is {required[:80]!r}; it is one scope, without spaces.")
+    return ApiSettings(
+        keys_url=url,
+        issuer=environ.get("HORARIUM_TOKEN_ISSUER") or None,
+        audience=environ.get("HORARIUM_TOKEN_AUDIENCE") or None,
+        required_scope=required,
+        requests_per_second=_whole_number(environ, "HORARIUM_REQUESTS_PER_SECOND") or DEFAULT_REQUESTS_PER_SECOND,
     )
 
 

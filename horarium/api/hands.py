@@ -14,5 +14,5 @@ class Hands(Protocol):
     async def nudge(self, key: ActivationKey, signal: str) -> None:
         """Tell the workflow of an activation to look again. Raises `Unavailable` where Temporal does not answer."""
 
-    async def cancel_run(self, workflow_id: str) -> None:
-        """Ask a run to end; one that is gone has nothing to end. Raises `Unavailable` where Temporal does not answer."""
+    async def cancel_run(self, key: RunKey) -> bool:
+        """Ask a run to end; False where no such run is open. Raises `Unavailable` where Temporal does not answer."""

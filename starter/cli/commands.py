@@ -10,6 +10,7 @@ import typer
 
 from horarium.control.preview import MAX_LISTED
 from horarium.schedule.ledger import Disposition
+from starter.cli import api_commands
 from starter.cli.options import (
     Data,
     Digest,
@@ -35,6 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 database = typer.Typer(help="The catalog's tables.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(api_commands.app)
 app.add_typer(database, name="db")
 
 
@@ -277,7 +279,9 @@ def dev(
         int, typer.Option("--temporal-port", min=0, max=65_535, help="0 for any free one.")
     ] = 7233,
     ui_port: Annotated[int, typer.Option("--ui-port", min=0, max=65_535, help="0 for any free one.")] = 8233,
-    api_port: Annotated[int, typer.Option("--api-port", min=0, max=65_535, help="Kept for the HTTP API.")] = 0,
+    api_port: Annotated[
+        int, typer.Option("--api-port", min=0, max=65_535, help="0 for any free one.")
+    ] = api_commands.PORT,
     agents: Annotated[
         list[str] | None,
         typer.Option("--agents", metavar="MODULE", help="Run these agents, not the examples; may be repeated."),
@@ -285,12 +289,18 @@ def dev(
     data: Data = None,
     output: Form = None,
 ) -> None:
-    """Run everything on this machine until Ctrl-C: Temporal with its UI, workers, controller and the example agents."""
+    """Run everything on this machine until Ctrl-C: Temporal, workers, controller, API and example agents."""
     from starter.cli import hosting
 
-    del api_port  # so that a script that names all three ports works before and after the API is there
     leave(
-        hosting.develop(temporal_port=temporal_port, ui_port=ui_port, agents=agents or [], data=data, output=output),
+        hosting.develop(
+            temporal_port=temporal_port,
+            ui_port=ui_port,
+            api_port=api_port,
+            agents=agents or [],
+            data=data,
+            output=output,
+        ),
         output,
     )
 

@@ -26,7 +26,7 @@ GONE_WITHIN = 30
 
 
 def command(folder: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "starter", "dev", "--data", str(folder), *options]
+    return [sys.executable, "-m", "starter", "dev", "--data", str(folder), "--api-port", "0", *options]
 
 
 @contextmanager

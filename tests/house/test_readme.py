@@ -65,7 +65,7 @@ def test_the_commands_of_the_readme_do_what_it_says(checkout):
     assert "succeeded" in run(before, checkout, environment)
     # The README's own ports may be taken on the machine that tests; everything else is as it stands there.
     environment["TEMPORAL_ADDRESS"] = f"127.0.0.1:{port}"
-    command = f"exec {stays.strip()} --temporal-port {port} --ui-port 0"
+    command = f"exec {stays.strip()} --temporal-port {port} --ui-port 0 --api-port 0"
     with (checkout / "dev.log").open("w+") as log:
         dev = subprocess.Popen(["bash", "-c", command], cwd=checkout, env=environment, stdout=log, stderr=log)
         try:

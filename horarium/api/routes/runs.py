@@ -15,6 +15,8 @@ from horarium.control import pages
 from horarium.control.cancellation import CancelRequest, cancel
 from horarium.control.principals import require_human
 from horarium.errors import Unavailable
+from horarium.schedule.identity import schedule_key
+from horarium.schedule.ledger import Disposition
 
 router = APIRouter(prefix=PREFIX, tags=["Runs"])
 
@@ -70,8 +72,14 @@ async def cancel_run(
         now=service.now(),
         required_scope=service.required_scope,
     )
+    line = await service.read(pages.run, call.scope, found)
+    run = line.entry.run_key(schedule_key(call.scope, line.schedule_id))
     try:
-        await service.hands.cancel_run(receipt.document["workflow_id"])
+        told = await service.hands.cancel_run(run)
+        if not told and line.entry.disposition is Disposition.STAGED:
+            # Staged and not started yet: it would start later and know nothing of this.
+            await service.hands.start_run(run)
+            await service.hands.cancel_run(run)
     except Unavailable as error:
         raise _not_reached() from error
     return JSONResponse(receipt.document, status_code=202)

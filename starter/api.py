@@ -1,0 +1,126 @@
+"""`horarium api`: the HTTP API as a process of its own."""
+
+import asyncio
+import importlib.metadata
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+import structlog
+import uvicorn
+
+from horarium.api.app import create_app
+from horarium.api.limits import Limits, Rate
+from horarium.api.tokens import FetchedKeys, FixedKeys, TokenVerifier
+from horarium.control.principals import WRITE_SCOPE
+from horarium.errors import Misconfigured
+from starter.hands import TemporalHands
+from starter.keys import load_key, verification_key
+from starter.ports import listen
+from worker.processes import open_catalog, until_told
+from worker.settings import Settings
+
+GRACE = timedelta(seconds=10)
+"""What requests that are under way may take to end, once the process is told to leave."""
+BURST = 4
+"""Requests at once, as a multiple of those of a second."""
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+_logger = structlog.get_logger(__name__)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to its process, which has more than this to put in order."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+async def serve(settings: Settings, *, host: str, port: int) -> None:
+    """Serve until SIGTERM or SIGINT, then let requests end. Works while Temporal is down.
+
+    Raises `Misconfigured` where the port is taken, the catalog has another form, or there is no key for tokens.
+    """
+    tokens = _tokens(settings, host)
+    catalog = open_catalog(settings)
+    try:
+        listener = _listener(host, port)
+        async with TemporalHands() as hands:
+            app = create_app(
+                catalog,
+                settings.content,
+                tokens=tokens,
+                hands=hands,
+                limits=_limits(settings),
+                required_scope=settings.api.required_scope or WRITE_SCOPE,
+                version=importlib.metadata.version("horarium"),
+            )
+            server = _Server(
+                uvicorn.Config(
+                    app,
+                    log_config=None,
+                    access_log=False,
+                    server_header=False,
+                    # Whoever puts a proxy in front limits peers there: to believe its headers unasked lets anybody lie.
+                    proxy_headers=False,
+                    ws="none",
+                    timeout_keep_alive=20,
+                    timeout_graceful_shutdown=int(GRACE.total_seconds()),
+                )
+            )
+            await _serve(server, listener)
+    finally:
+        catalog.close()
+
+
+async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve HTTP")
+    told = None
+    try:
+        while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has a flag here, and no event
+            await asyncio.sleep(0.01)
+        if not serving.done():
+            shown = f"[{host}]" if ":" in host else host
+            print(f"Listening on http://{shown}:{port}", flush=True)
+            told = asyncio.create_task(until_told())
+            await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        server.should_exit = True
+        if told is not None:
+            told.cancel()
+            with suppress(asyncio.CancelledError):
+                await told
+        await serving
+
+
+def _tokens(settings: Settings, host: str) -> TokenVerifier:
+    asked = settings.api
+    if asked.keys_url is None:
+        key = verification_key(load_key(settings.key_file))
+        if host not in _LOCAL:
+            _logger.warning("development_key_on_a_public_address", host=host)
+        return TokenVerifier(FixedKeys((key,)), issuer=asked.issuer, audience=asked.audience)
+    if asked.audience is None:
+        _logger.warning(
+            "any_audience", advice="Set HORARIUM_TOKEN_AUDIENCE, or tokens for other services are let in too."
+        )
+    return TokenVerifier(FetchedKeys(asked.keys_url), issuer=asked.issuer, audience=asked.audience)
+
+
+def _limits(settings: Settings) -> Limits:
+    each = settings.api.requests_per_second
+    return Limits(per_principal=Rate(per_second=each, burst=BURST * each))
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise Misconfigured(
+            f"Cannot listen at {host}, port {port}: {error.strerror}. Stop what uses it, or name another with --port "
+            "(0 for any free one)."
+        ) from error

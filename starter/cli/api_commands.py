@@ -1,0 +1,84 @@
+"""The commands of the HTTP API: their names, arguments and help."""
+# A command imports what it needs and nothing else, so that `--help` and `validate` answer at once.
+# ruff: noqa: PLC0415
+
+import re
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from starter.cli.options import Data, Form
+from starter.cli.refusals import leave
+
+app = typer.Typer()
+
+PORT = 8080
+_DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class Kind(StrEnum):
+    """Whom a token is for."""
+
+    HUMAN = "human"
+    KEY = "key"
+
+
+def _duration(text: str) -> timedelta:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text[:40]!r} is no duration. Write 90s, 15m, 1h or 7d.")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+@app.command()
+def api(
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 for any free one.")] = PORT,
+    data: Data = None,
+) -> None:
+    """Serve the HTTP API until Ctrl-C. Publication and reads work while Temporal and the workers are down."""
+    from starter.cli import tokens
+
+    leave(tokens.serve(host=host, port=port, data=data), None)
+
+
+@app.command()
+def token(
+    *,
+    kind: Annotated[
+        Kind, typer.Option("--kind", help="A key publishes and reads; a human enables, pauses and retires too.")
+    ] = Kind.HUMAN,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option("--scope", help="What it allows; else all of schedules. May be repeated.", show_default=False),
+    ] = None,
+    organization: Annotated[
+        str | None, typer.Option("--organization", help="Whose it is; else HORARIUM_ORGANIZATION.", show_default=False)
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option("--subject", help="Whom the record shall name; else you.", show_default=False)
+    ] = None,
+    expires: Annotated[
+        timedelta, typer.Option("--expires", metavar="DURATION", parser=_duration, help="As 90s, 15m, 1h or 7d.")
+    ] = "1h",  # type: ignore[assignment]  # typer parses the default like what a person writes
+    data: Data = None,
+    output: Form = None,
+) -> None:
+    """Print a token for the API of a development installation, signed with the key in its data folder."""
+    from starter.cli import tokens
+
+    leave(
+        tokens.issue(
+            kind=kind.value,
+            scopes=scope or [],
+            organization=organization,
+            subject=subject,
+            lifetime=expires,
+            data=data,
+            output=output,
+        ),
+        output,
+    )
