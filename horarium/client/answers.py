@@ -122,7 +122,7 @@ class Receipt:
     """A completed operation. It confirms that one operation; the current activation may have changed afterwards.
 
     `replayed` tells that the operation had been carried out before, by the same key and body. `generation` is None for a
-    publication. `warnings` are sentences that refused nothing.
+    publication; `run_id` and `nominal_time` are those of a manual run. `warnings` are sentences that refused nothing.
     """
 
     receipt_id: str
@@ -132,6 +132,9 @@ class Receipt:
     resource_id: str | None = None
     reference: Reference | None = None
     generation: int | None = None
+    enabled: bool | None = None
+    run_id: str | None = None
+    nominal_time: AwareDatetime | None = None
     environment_epoch: int | None = None
     reset_generation: int | None = None
     warnings: tuple[str, ...] = ()
@@ -153,6 +156,7 @@ class Occurrence:
     disposition: str
     generation: int
     trigger: str
+    triggered_by: str | None = None
     reason: str | None = None
     sentence: str | None = None
     run_id: str | None = None

@@ -1,6 +1,6 @@
 """`validate` and `preview`: what is done with a configuration in a file. Neither needs an installation."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from horarium.calendar import Calendar
@@ -8,6 +8,7 @@ from horarium.calendar.zones import local_time
 from horarium.control import preview as previewing
 from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
+from starter.cli.place import Where, scope_of, served
 from starter.cli.printing import Output, print_fields, print_table, show, wants_table
 from starter.documents import read_document
 
@@ -47,15 +48,31 @@ async def validate(file: str, output: Output | None) -> int:
 
 
 async def preview(
-    file: str, *, since: datetime | None, until: datetime | None, count: int | None, output: Output | None
+    file: str,
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    count: int | None,
+    where: Where,
+    output: Output | None,
 ) -> int:
-    """Show what is due between two instants, or a number of instants, from now on where nothing is said."""
-    calendar = previewing.calendar_of(read_document(file))
+    """Show what is due between two instants, or a number of instants, from now on where nothing is said.
+
+    Without a server this needs no installation.
+    """
+    document = read_document(file)
+    calendar = previewing.calendar_of(document)
     if count is None and until is None:
         count = LISTED_BY_DEFAULT
     most = LISTED_IN_TABLE if wants_table(output) else previewing.MAX_LISTED
     limit = min(count or most, most)
-    answer = previewing.preview(calendar, start=since or datetime.now(UTC), until=until, limit=limit)
+    start = since or datetime.now(UTC)
+    if where.address is None:
+        answer = previewing.preview(calendar, start=start, until=until, limit=limit)
+        answer["runs_per_30_days"] = calendar.count(start, start + timedelta(days=30))
+    else:
+        async with served(where.address, scope_of(where)) as server:
+            answer = await server.preview(document, since=start, until=until, limit=limit)
     show(answer, output, lambda: _print(calendar, answer))
     return 0
 

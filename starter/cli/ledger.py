@@ -4,23 +4,19 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from horarium.catalog import Catalog
-from horarium.control.records import occurrences
 from horarium.errors import Unavailable
-from horarium.schedule.identity import ScheduleKey
 from horarium.schedule.ledger import Disposition
-from starter.cli.installation import catalog_of, find
+from starter.cli.place import Lines, Place, Where, reach
 from starter.cli.printing import Output, json_text, print_table, printable, show, wants_table
-from worker.settings import load
 
-LOOK_EVERY = timedelta(milliseconds=500)
 LOOK_BACK = timedelta(seconds=60)
 """How far behind its clock a look asks again: a transaction is stamped some seconds before it is seen, by another clock."""
+MOST_TOUCHED = 10_000
+"""Entries that one look takes at the most: those that changed within `LOOK_BACK`, and all that are open."""
 FOLLOWED_FROM = 10
 """Entries that a follower is shown of the past where no time is given."""
 
@@ -29,36 +25,22 @@ Row = dict[str, Any]
 
 async def show_occurrences(
     written: str,
+    wanted: Lines,
     *,
-    since: datetime | None,
-    until: datetime | None,
-    dispositions: Sequence[Disposition],
-    generation: int | None,
     limit: int,
     follow: bool,
-    data: Path | None,
+    where: Where,
     output: Output | None,
 ) -> int:
     """Show the newest entries of a schedule's ledger by nominal time; with `follow`, go on until Ctrl-C."""
-    settings = load(data=data)
-    async with catalog_of(settings) as catalog:
-        key = await find(catalog, settings, written)
-        most = FOLLOWED_FROM if follow and since is None else limit
+    async with reach(where) as place:
+        schedule_id = await place.find(written)
+        most = FOLLOWED_FROM if follow and wanted.since is None else limit
         # One more than is shown tells whether there are more.
-        found = await catalog.read(
-            occurrences,
-            key,
-            since=since,
-            until=until,
-            dispositions=dispositions,
-            generation=generation,
-            limit=most + 1,
-            newest_first=True,
-        )
-        rows, more = found[:most][::-1], len(found) > most
+        found = await place.occurrences(schedule_id, wanted, limit=most + 1)
+        rows, more = found[-most:], len(found) > most
         if follow:
-            wanted = _Wanted(since, until, frozenset(dispositions), generation)
-            await _follow(catalog, key, rows, wanted, output)
+            await _follow(place, schedule_id, rows, wanted, output)
         else:
             answer = {"occurrences": rows, "truncated": more}
             show(answer, output, lambda: _print(rows), lines=rows)
@@ -75,39 +57,27 @@ def _print(rows: Sequence[Row]) -> None:
     print_table(("Due", "Count", "Outcome", "Began late", "Run", "Why"), shown)
 
 
-class _Wanted:
-    """Which entries a follower asked for."""
-
-    def __init__(
-        self,
-        since: datetime | None,
-        until: datetime | None,
-        dispositions: frozenset[Disposition],
-        generation: int | None,
-    ) -> None:
-        self._since, self._until = since, until
-        self._dispositions, self._generation = dispositions, generation
-
-    def __call__(self, row: Row) -> bool:
-        first, last = datetime.fromisoformat(row["first_at"]), datetime.fromisoformat(row["last_at"])
-        return (
-            (self._since is None or last >= self._since)
-            and (self._until is None or first <= self._until)
-            and (not self._dispositions or Disposition(row["disposition"]) in self._dispositions)
-            and self._generation in {None, row["generation"]}
-        )
+def _is_wanted(row: Row, wanted: Lines) -> bool:
+    """Whether a follower asked for an entry."""
+    first, last = datetime.fromisoformat(row["first_at"]), datetime.fromisoformat(row["last_at"])
+    return (
+        (wanted.since is None or last >= wanted.since)
+        and (wanted.until is None or first <= wanted.until)
+        and (not wanted.dispositions or Disposition(row["disposition"]) in wanted.dispositions)
+        and wanted.generation in {None, row["generation"]}
+    )
 
 
-async def _follow(
-    catalog: Catalog, key: ScheduleKey, shown: Sequence[Row], wanted: _Wanted, output: Output | None
-) -> None:
+async def _follow(place: Place, schedule_id: str, shown: Sequence[Row], wanted: Lines, output: Output | None) -> None:
     """Print entries as they appear and change. What stood before the first look is not told again."""
     for row in shown:
         _tell(row, output)
     before: dict[tuple[str, str, int], Row] | None = None
     while True:
         try:
-            touched = await catalog.read(occurrences, key, touched_since=datetime.now(UTC) - LOOK_BACK)
+            touched = await place.occurrences(
+                schedule_id, Lines(touched_since=datetime.now(UTC) - LOOK_BACK), limit=MOST_TOUCHED
+            )
         except Unavailable as error:
             print(error, file=sys.stderr)
         else:
@@ -120,10 +90,10 @@ async def _follow(
                     each: listed.get(each, row) for each, row in now.items() if each in listed or each[0] < oldest
                 }
             for each, row in now.items():
-                if before.get(each) != row and wanted(row):
+                if before.get(each) != row and _is_wanted(row, wanted):
                     _tell(row, output)
             before = now
-        await asyncio.sleep(LOOK_EVERY.total_seconds())
+        await asyncio.sleep(place.look_every.total_seconds())
 
 
 def _tell(row: Row, output: Output | None) -> None:

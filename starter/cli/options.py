@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from starter.cli.place import Where
 from starter.cli.printing import Output
 from starter.cli.times import parse_time
 
@@ -32,6 +33,33 @@ Data = Annotated[
     Path | None,
     typer.Option(
         "--data", metavar="DIR", help="The data folder; else HORARIUM_DATA, else ./.horarium.", show_default=False
+    ),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="Ask this server, with HORARIUM_TOKEN; else HORARIUM_SERVER, else the data folder.",
+        show_default=False,
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key", help="The idempotency key; else a new one. The same key does the same thing once.", show_default=False
+    ),
+]
+Epoch = Annotated[
+    int | None,
+    typer.Option(
+        "--environment-epoch", min=0, help="The environment's authority epoch that was reviewed.", show_default=False
+    ),
+]
+Reset = Annotated[
+    int | None,
+    typer.Option(
+        "--reset-generation", min=0, help="The environment's reset generation that was reviewed.", show_default=False
     ),
 ]
 Form = Annotated[
@@ -71,6 +99,13 @@ def in_order(since: datetime | None, until: datetime | None) -> None:
     """Refuse a time that ends before it begins, as a mistake in the command."""
     if since is not None and until is not None and since > until:
         misused(f"The time ends at {until.isoformat()}, before it begins at {since.isoformat()}.", "--until")
+
+
+def place(data: Path | None, server: str | None) -> Where:
+    """Where the command acts; a data folder and a server at once are a mistake in the command."""
+    if data is not None and server is not None:
+        misused("A command acts on a data folder or at a server. Name one of them.", "--server")
+    return Where(data=data, server=server)
 
 
 def misused(sentence: str, option: str) -> NoReturn:

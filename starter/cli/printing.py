@@ -1,11 +1,9 @@
 """How answers look: tables for a person at a terminal, JSON lines for a pipe, and what `-o` asks for."""
 
 import json
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -70,11 +68,6 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     width = max(len(name) for name, _ in told)
     for name, value in told:
         print(f"{name:<{width}}  {value}")
-
-
-def where(data: Path | None) -> str:
-    """What a command that is proposed has to end with, so that it reaches the same data folder."""
-    return "" if data is None else f" --data {shlex.quote(str(data))}"
 
 
 def printable(value: object) -> str:

@@ -1,37 +1,35 @@
 """`get`, `list` and `events`: what is stored of schedules."""
 
+import uuid
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection
-
-from horarium.catalog.schedules import require_schedule
-from horarium.control import records
-from horarium.schedule.identity import ScheduleKey, instant_text
-from starter.cli.installation import catalog_of, find
-from starter.cli.printing import Output, json_text, print_fields, print_table, show, where
-from worker.settings import load
+from starter.cli.place import Document, Lines, Place, Where, reach
+from starter.cli.printing import Output, json_text, print_fields, print_table, show, wants_table
 
 
-async def get(written: str, *, revision: int | None, data: Path | None, output: Output | None) -> int:
+async def get(written: str, *, revision: int | None, where: Where, output: Output | None) -> int:
     """Show the record of a schedule, at its head or at one revision."""
-    settings, now = load(data=data), datetime.now(UTC)
-    async with catalog_of(settings) as catalog:
-        key = await find(catalog, settings, written)
-        answer = await catalog.read(records.record, key, revision=revision, now=now)
-        outlook = await catalog.read(_outlook, key, now)
+    async with reach(where) as place:
+        schedule_id = await place.find(written)
+        answer = await place.record(schedule_id, revision=revision)
+        outlook = await _outlook(place, schedule_id) if wants_table(output) else (None, None)
     show(answer, output, lambda: _print_record(answer, outlook))
     return 0
 
 
-def _outlook(connection: Connection, key: ScheduleKey, now: datetime) -> tuple[datetime | None, dict[str, Any] | None]:
+async def _outlook(place: Place, schedule_id: str) -> tuple[str | None, Document | None]:
     """What a person asks next: when it is due, and how the newest occurrence stands."""
-    newest = records.occurrences(connection, key, until=now, limit=1, newest_first=True)
-    return records.next_due(connection, require_schedule(connection, key), now=now), next(iter(newest), None)
+    before = uuid.UUID(schedule_id).int - 1
+    after = None if before < 0 else str(uuid.UUID(int=before))
+    page = await place.directory(limit=1, after=after, include_retired=True)
+    # A run that is staged a few seconds ahead is not yet what became of anything.
+    newest = await place.occurrences(schedule_id, Lines(until=datetime.now(UTC)), limit=1)
+    due = next((each["next_due"] for each in page["schedules"] if each["schedule_id"] == schedule_id), None)
+    return due, next(iter(newest), None)
 
 
-def _print_record(answer: dict[str, Any], outlook: tuple[datetime | None, dict[str, Any] | None]) -> None:
+def _print_record(answer: dict[str, Any], outlook: tuple[str | None, Document | None]) -> None:
     configuration, activation, runtime = answer["configuration"], answer["activation"], answer["runtime"]
     reference, policy, run = answer["reference"], configuration["policy"], configuration["run"]
     due, newest = outlook
@@ -51,7 +49,7 @@ def _print_record(answer: dict[str, Any], outlook: tuple[datetime | None, dict[s
             ("Activation", _activation_text(activation)),
             ("Runtime", _runtime_text(runtime)),
             ("Workers ready", "yes" if answer["execution_ready"] else "no"),
-            ("Next due", None if due is None else instant_text(due)),
+            ("Next due", due),
             ("Newest", None if newest is None else f"{newest['last_at']} {newest['disposition']}"),
         ]
     )
@@ -74,21 +72,18 @@ def _runtime_text(runtime: dict[str, Any]) -> str:
 
 
 async def list_schedules(
-    *, limit: int, after: str | None, include_retired: bool, data: Path | None, output: Output | None
+    *, limit: int, after: str | None, include_retired: bool, where: Where, output: Output | None
 ) -> int:
     """Show a page of the schedules, by UUID."""
-    settings, now = load(data=data), datetime.now(UTC)
-    async with catalog_of(settings) as catalog:
-        answer = await catalog.read(
-            records.directory, settings.scope, after=after, limit=limit, include_retired=include_retired, now=now
-        )
-    show(answer, output, lambda: _print_directory(answer, data), lines=answer["schedules"])
+    async with reach(where) as place:
+        answer = await place.directory(limit=limit, after=after, include_retired=include_retired)
+    show(answer, output, lambda: _print_directory(answer, where), lines=answer["schedules"])
     return 0
 
 
-def _print_directory(answer: dict[str, Any], data: Path | None) -> None:
+def _print_directory(answer: Document, where: Where) -> None:
     if not answer["schedules"]:
-        print(f"There are no schedules here. Next: horarium publish FILE{where(data)}")
+        print(f"There are no schedules here. Next: horarium publish FILE{where.options}")
         return
     rows = [
         (
@@ -103,15 +98,14 @@ def _print_directory(answer: dict[str, Any], data: Path | None) -> None:
     ]
     print_table(("Schedule", "Name", "State", "Head", "Generation", "Next due"), rows)
     if answer["next_cursor"]:
-        print(f"There are more: horarium list --after {answer['next_cursor']}{where(data)}")
+        print(f"There are more: horarium list --after {answer['next_cursor']}{where.options}")
 
 
-async def events(written: str, *, after: int, limit: int, data: Path | None, output: Output | None) -> int:
+async def events(written: str, *, after: int, limit: int, where: Where, output: Output | None) -> int:
     """Show who changed what about a schedule."""
-    settings = load(data=data)
-    async with catalog_of(settings) as catalog:
-        key = await find(catalog, settings, written)
-        found = await catalog.read(records.events, key, after=after, limit=limit)
+    async with reach(where) as place:
+        schedule_id = await place.find(written)
+        found = await place.events(schedule_id, after=after, limit=limit)
     cursor = found[-1]["id"] if len(found) == limit else None
     answer = {"events": found, "next_cursor": cursor}
 
@@ -120,7 +114,7 @@ async def events(written: str, *, after: int, limit: int, data: Path | None, out
         rows = [(*(each[column] for column in columns), json_text(each["details"])) for each in found]
         print_table(("Id", "At", "Event", "By", "Generation", "Revision", "Details"), rows)
         if cursor is not None:
-            print(f"There may be more: horarium events {key.schedule_id} --after {cursor}{where(data)}")
+            print(f"There may be more: horarium events {schedule_id} --after {cursor}{where.options}")
 
     show(answer, output, table, lines=found)
     return 0

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from horarium.errors import HorariumError, InvalidSchedule, Refused
 from starter.cli.printing import Output, json_text
+from starter.cli.review import Uncertain
 from worker.exit import run
 
 
@@ -39,5 +40,8 @@ def as_document(error: HorariumError) -> dict[str, Any]:
             }
         case Refused():
             return {"code": error.code, "sentence": error.sentence, "next_step": error.next_step, "faults": []}
+        case Uncertain():
+            told = {"code": error.code, "sentence": error.sentence, "next_step": error.next_step, "faults": []}
+            return {**told, "key": error.key}
         case _:
             return {"code": "misconfigured", "sentence": str(error), "next_step": "", "faults": []}

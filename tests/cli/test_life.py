@@ -110,7 +110,7 @@ def test_a_schedule_is_enabled_paused_enabled_again_and_retired(here, horarium, 
 
 def test_the_wrong_digest_changes_nothing(horarium, here, installation, published):
     installation.populate()
-    result = horarium("enable", published, "--digest", "sha256:00", "--data", installation.data)
+    result = horarium("enable", published, "--digest", "sha256:" + "0" * 64, "--data", installation.data)
     assert (result.exit_code, "[digest_conflict]" in result.stderr) == (1, True)
     assert here("get", published)[0]["activation"] is None
 

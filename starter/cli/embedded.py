@@ -1,0 +1,102 @@
+"""The embedded catalog of a data folder as a place to act, recorded as `local:{user}`."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from horarium.catalog import Catalog
+from horarium.control import operations, pages, records
+from horarium.control.principals import local_principal
+from horarium.schedule.identity import ScheduleKey, schedule_key
+from starter.cli.place import Document, Lines
+from worker.settings import Settings
+
+
+class Embedded:
+    """Asks the catalog itself. What was changed is carried out at Temporal by the controller, within seconds."""
+
+    look_every = timedelta(milliseconds=500)
+
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self._catalog = catalog
+        self._settings = settings
+        self._scope = settings.scope
+        self._person = local_principal(settings.principal, settings.scope)
+
+    async def environment(self) -> Document:
+        """The environment of this installation."""
+        return await self._catalog.read(pages.environment, self._scope, now=_now())
+
+    async def find(self, written: str) -> str:
+        """The schedule that a person means."""
+        return (await self._catalog.read(records.resolve, self._scope, written)).schedule_id
+
+    async def record(self, schedule_id: str, *, revision: int | None = None) -> Document:
+        """A schedule at its head or at one revision."""
+        return await self._catalog.read(records.record, self._key(schedule_id), revision=revision, now=_now())
+
+    async def directory(self, *, limit: int, after: str | None, include_retired: bool) -> Document:
+        """A page of schedules."""
+        return await self._catalog.read(
+            records.directory, self._scope, after=after, limit=limit, include_retired=include_retired, now=_now()
+        )
+
+    async def occurrences(self, schedule_id: str, wanted: Lines, *, limit: int) -> list[Document]:
+        """The newest lines of a ledger, oldest first."""
+        newest = await self._catalog.read(
+            records.occurrences,
+            self._key(schedule_id),
+            since=wanted.since,
+            until=wanted.until,
+            dispositions=wanted.dispositions,
+            generation=wanted.generation,
+            touched_since=wanted.touched_since,
+            limit=limit,
+            newest_first=True,
+        )
+        return newest[::-1]
+
+    async def events(self, schedule_id: str, *, after: int, limit: int) -> list[Document]:
+        """Audit events, oldest first."""
+        return await self._catalog.read(records.events, self._key(schedule_id), after=after, limit=limit)
+
+    async def publish(self, request: Mapping[str, Any], key: str) -> Document:
+        """Store a version."""
+        receipt = await self._catalog.write(
+            operations.publish, self._person, self._scope, dict(request), key, now=_now()
+        )
+        return receipt.document
+
+    async def set_enabled(self, request: Mapping[str, Any], key: str) -> Document:
+        """Enable or pause."""
+        receipt = await self._catalog.write(
+            operations.set_activation,
+            self._person,
+            self._scope,
+            dict(request),
+            key,
+            content=self._settings.content,
+            now=_now(),
+        )
+        return receipt.document
+
+    async def retire(self, request: Mapping[str, Any], key: str) -> Document:
+        """Retire for good."""
+        receipt = await self._catalog.write(
+            operations.retire, self._person, self._scope, dict(request), key, now=_now()
+        )
+        return receipt.document
+
+    async def trigger(self, request: Mapping[str, Any], key: str) -> Document:
+        """Stage a run, which the schedule's workflow or the controller starts."""
+        receipt = await self._catalog.write(
+            operations.trigger, self._person, self._scope, dict(request), key, now=_now()
+        )
+        return receipt.document
+
+    def _key(self, schedule_id: str) -> ScheduleKey:
+        return schedule_key(self._scope, schedule_id)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
