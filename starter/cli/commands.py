@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from starter.cli import schedule_commands
+from starter.cli import api_commands, schedule_commands
 from starter.cli.options import Data, Form, misused
 from starter.cli.refusals import leave
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 database = typer.Typer(help="The catalog's tables.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(schedule_commands.app)
+app.add_typer(api_commands.app)
 app.add_typer(database, name="db")
 
 
