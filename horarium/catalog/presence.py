@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, literal, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, literal, select, update
 
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import activations, agents, runtime, schedules, workers
@@ -16,6 +16,8 @@ HEARTBEAT_LIFETIME = timedelta(seconds=15)
 """How old a worker's heartbeat may be (DESIGN.md, section 7)."""
 ROLES = ("schedules", "runs")
 """The two runtime workers."""
+_LEFT = " (left)"
+"""Behind the role of a worker that left in good order, so that its row counts as nobody's presence."""
 UNSETTLED = frozenset({"pending", "stopping", "error"})
 """Observed states that are on their way to another one: the controller looks again at its next tick."""
 
@@ -48,8 +50,19 @@ def beat(connection: Connection, *, instance: str, role: str, tzdata: str, now: 
 
 
 def leave(connection: Connection, *, instance: str) -> None:
-    """A worker stops polling."""
-    connection.execute(delete(workers).where(workers.c.instance == instance))
+    """A worker stops polling. Its row stays, under another role, so that it is known since when nobody is there."""
+    connection.execute(
+        update(workers)
+        .where(workers.c.instance == instance, workers.c.role.in_(ROLES))
+        .values(role=workers.c.role + _LEFT)
+    )
+
+
+def last_beat(connection: Connection, role: str) -> datetime | None:
+    """The newest heartbeat of a role, of workers that left too; None where none is known, or the last was forgotten."""
+    query = select(func.max(workers.c.seen_at)).where(workers.c.role.in_([role, role + _LEFT]))
+    found: datetime | None = connection.execute(query).scalar_one()
+    return found
 
 
 def roles_present(connection: Connection, *, now: datetime) -> frozenset[str]:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 
 from horarium.calendar import Calendar
 from horarium.catalog import ledger
+from horarium.catalog.presence import last_beat, roles_present
 from horarium.catalog.schedules import (
     Activation,
     Schedule,
@@ -35,6 +36,9 @@ from horarium.schedule.ledger import BY_CALENDAR, Disposition, Span
 DEFAULT_GRACE = timedelta(seconds=90)
 """How young a due instant may be without an entry: a worker that was killed is back and has caught up by then."""
 
+SCHEDULE_WORKER = "schedules"
+"""The role that accounts for due instants; the run workers only decide on them."""
+_NOT_ENTERED = {Pending.BEHIND_RUN, Pending.YOUNG, Pending.UNATTENDED}
 _PAGE = 1_000
 _NAMED_RUNS = 3
 
@@ -58,7 +62,7 @@ class ScheduleAudit:
     @property
     def not_entered(self) -> int:
         """Due instants that may still be entered."""
-        return sum(each.count for each in self.open if each.kind in {Pending.BEHIND_RUN, Pending.YOUNG})
+        return sum(each.count for each in self.open if each.kind in _NOT_ENTERED)
 
     def count(self, problem: Problem) -> int:
         """How many instants have a problem."""
@@ -119,7 +123,8 @@ def audit(
         require_environment(connection, subject)
         found = _all_schedules(connection, subject)
         verified = verify_seals(connection, subject)
-    audits = tuple(_audit_schedule(connection, schedule, now=now, grace=grace) for schedule in found)
+    alone = _alone_since(connection, now=now)
+    audits = tuple(_audit_schedule(connection, schedule, alone=alone, now=now, grace=grace) for schedule in found)
     return Audit(at=now, grace=grace, schedules=audits, seals=verified)
 
 
@@ -172,7 +177,16 @@ def _all_schedules(connection: Connection, scope: Scope) -> Iterator[Schedule]:
         after = page[-1].key.schedule_id
 
 
-def _audit_schedule(connection: Connection, schedule: Schedule, *, now: datetime, grace: timedelta) -> ScheduleAudit:
+def _alone_since(connection: Connection, *, now: datetime) -> datetime | None:
+    """The last heartbeat of a schedule worker, where none is alive; None where one is, or none was ever known."""
+    if SCHEDULE_WORKER in roles_present(connection, now=now):
+        return None
+    return last_beat(connection, SCHEDULE_WORKER)
+
+
+def _audit_schedule(
+    connection: Connection, schedule: Schedule, *, alone: datetime | None, now: datetime, grace: timedelta
+) -> ScheduleAudit:
     enabled = [activation for activation in list_activations(connection, schedule) if activation.enabled]
     by_generation = _entered(connection, schedule)
     remarks = [*_overlapping(enabled), *_left_alive(schedule, enabled)]
@@ -189,7 +203,7 @@ def _audit_schedule(connection: Connection, schedule: Schedule, *, now: datetime
         if owed is not None:
             due += owed.count
             runs = _holding(connection, schedule) if activation.waiting else []
-            remarks += _not_entered(activation, calendar, owed, runs, now=now, grace=grace)
+            remarks += _not_entered(activation, calendar, owed, runs, alone=alone, now=now, grace=grace)
     for generation in by_generation.keys() - {activation.generation for activation in enabled}:
         sentence = f"Generation {generation} was never enabled, and the ledger holds entries of it."
         remarks += [entry.remark(Problem.UNDUE, entry.instants, sentence) for entry in by_generation[generation]]
@@ -239,10 +253,11 @@ def _not_entered(
     owed: Span,
     runs: Sequence[str],
     *,
+    alone: datetime | None,
     now: datetime,
     grace: timedelta,
 ) -> Iterator[Remark]:
-    """What a live activation has not accounted for: left for later on purpose, young, or missing."""
+    """What a live activation has not accounted for: left for later on purpose, unattended, young, or missing."""
     if runs:
         named = ", ".join(runs[:_NAMED_RUNS]) + (f" and {len(runs) - _NAMED_RUNS} more" if runs[_NAMED_RUNS:] else "")
         sentence = f"{_instants(owed)} accounted for when one of these runs ends: {named}."
@@ -250,14 +265,21 @@ def _not_entered(
         return
     # A schedule that waits and whose nudge was lost looks by itself at the time that it has stored.
     promised = activation.waiting and activation.attended_until is not None
-    edge = now - grace
+    # What was young when the last schedule worker was seen may have been under way in it.
+    edge = (now if alone is None else alone) - grace
     if promised and activation.attended_until is not None and activation.attended_until >= edge:
         edge = activation.accounted_through
     old = span_between(calendar, activation.accounted_through, edge)
     if old is not None:
         yield missing(activation.generation, old.first, old.last, old.count)
     young = span_between(calendar, max(activation.accounted_through, edge), now)
-    if young is not None:
+    if young is not None and alone is not None:
+        sentence = (
+            f"{_instants(young)} no schedule worker has been alive since {instant_text(alone.replace(microsecond=0))}; "
+            "accounted for when one starts."
+        )
+        yield _open(activation, Pending.UNATTENDED, young, sentence)
+    elif young is not None:
         sentence = f"{_instants(young)} younger than the grace, or left for a look that the schedule has stored."
         yield _open(activation, Pending.YOUNG, young, sentence)
 

@@ -44,6 +44,8 @@ class Pending(StrEnum):
     """Not entered: the schedule waits for an active run, and accounts for it then."""
     YOUNG = "young"
     """Not entered, and younger than the grace."""
+    UNATTENDED = "unattended"
+    """Not entered, since no schedule worker has been alive; the next one accounts for it first of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

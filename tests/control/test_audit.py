@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
 from horarium.calendar import parse_calendar
-from horarium.catalog import Catalog, ledger, migrate
+from horarium.catalog import Catalog, ledger, migrate, presence
 from horarium.catalog.schedules import (
     change_activation,
     ensure_environment,
@@ -341,6 +341,57 @@ def test_a_schedule_whose_nudge_was_lost_has_until_its_own_look_and_the_grace(ca
         result = audit(connection, KEY, now=at(now), grace=timedelta(seconds=90))
     assert result.clean is clean
     assert sums_up(result)
+
+
+def beat(connection, seconds: float, *, role: str = "schedules", left: bool = False):
+    presence.beat(connection, instance=f"{role}@here", role=role, tzdata="2026a", now=at(seconds))
+    if left:
+        presence.leave(connection, instance=f"{role}@here")
+
+
+@pytest.mark.parametrize("left", [False, True], ids=["killed", "left in good order"])
+def test_what_fell_due_while_no_schedule_worker_was_alive_is_open_and_not_missing(catalog, left):
+    with catalog.writing() as connection:
+        schedule = enable(connection, since=START)
+        enter(connection, schedule, 10)
+        mark(connection, schedule, accounted_through=at(10))
+        beat(connection, 18, left=left)
+        beat(connection, 3590, role="runs")  # which accounts for nothing
+        result = audit(connection, KEY, now=at(3600), grace=timedelta(seconds=5))
+    assert result.clean
+    assert result.not_entered == 359
+    assert sums_up(result)
+    (unattended,) = result.schedules[0].open
+    assert (unattended.kind, unattended.first, unattended.count) == (Pending.UNATTENDED, at(20), 359)
+    assert (
+        "no schedule worker has been alive since 2027-03-01T09:00:18Z; accounted for when one starts"
+        in unattended.sentence
+    )
+    assert document(result)["schedules"][0]["open"][0]["kind"] == "unattended"
+
+
+@pytest.mark.parametrize("alive", [False, True])
+def test_what_was_missing_before_the_last_worker_went_stays_missing(catalog, alive):
+    with catalog.writing() as connection:
+        schedule = enable(connection, since=START)
+        enter(connection, schedule, 10)
+        mark(connection, schedule, accounted_through=at(10))
+        beat(connection, 3595 if alive else 100)
+        result = audit(connection, KEY, now=at(3600), grace=timedelta(seconds=60))
+    lost = (Problem.MISSING, 20, 3540, 353) if alive else (Problem.MISSING, 20, 40, 3)
+    assert problems(result) == [lost]
+    assert [each.kind for each in result.schedules[0].open] == [Pending.YOUNG if alive else Pending.UNATTENDED]
+    assert sums_up(result)
+
+
+def test_what_a_stopped_installation_has_accounted_for_is_held_against_the_ledger_all_the_same(catalog):
+    with catalog.writing() as connection:
+        schedule = enable(connection, since=START)
+        enter(connection, schedule, 10)
+        mark(connection, schedule, accounted_through=at(30))
+        beat(connection, 31, left=True)
+        result = audit(connection, KEY, now=at(3600))
+    assert problems(result) == [(Problem.MISSING, 20, 30, 2)]
 
 
 def test_a_manual_run_is_no_occurrence(catalog):
