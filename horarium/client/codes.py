@@ -30,10 +30,6 @@ class IdempotencyKeyMissing(BadRequest, code="idempotency_key_missing"):
     """A mutation came without an `Idempotency-Key`."""
 
 
-class InvalidIdempotencyKey(Invalid, code="invalid_idempotency_key"):
-    """The key is not one of 1 to 200 printable ASCII characters."""
-
-
 class InvalidCursor(BadRequest, code="invalid_cursor"):
     """The cursor is none that a page before this one gave."""
 
@@ -44,6 +40,10 @@ class MethodNotAllowed(BadRequest, code="method_not_allowed"):
 
 class RequestTimeout(BadRequest, code="request_timeout"):
     """The request took too long to arrive; it was not carried out."""
+
+
+class PathTooLong(TooLarge, code="path_too_long"):
+    """The path is longer than any of this API's."""
 
 
 class QueryTooLong(TooLarge, code="query_too_long"):
@@ -74,7 +74,11 @@ class HumanSessionRequired(Forbidden, code="human_session_required"):
     """Only a human session may enable, pause, retire or trigger."""
 
 
-class PathNotFound(NotFound, code="not_found"):
+class InvalidPrincipal(Forbidden, code="invalid_principal"):
+    """The token's subject is no name that the record could show."""
+
+
+class PathNotFound(NotFound, code="path_not_found"):
     """There is no such address in this API."""
 
 
@@ -140,6 +144,10 @@ class NotEnabled(Conflict, code="not_enabled"):
 
 class Overlap(Conflict, code="overlap"):
     """A run of the schedule goes on, and its policy allows no second one; nothing was staged."""
+
+
+class RunEnded(Conflict, code="run_ended"):
+    """The run has ended, so there is nothing to cancel."""
 
 
 class RuntimeUnconfigured(Conflict, code="runtime_unconfigured"):

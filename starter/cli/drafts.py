@@ -13,6 +13,8 @@ from starter.cli.printing import Output, print_fields, print_table, show, wants_
 from starter.documents import read_document
 
 LISTED_IN_TABLE = 1_000
+_MONTH = timedelta(days=30)
+_LATEST = datetime.max.replace(tzinfo=UTC) - _MONTH
 LISTED_BY_DEFAULT = 10
 """Instants that a preview without an end and without a count shows."""
 
@@ -69,7 +71,7 @@ async def preview(
     start = since or datetime.now(UTC)
     if where.address is None:
         answer = previewing.preview(calendar, start=start, until=until, limit=limit)
-        answer["runs_per_30_days"] = calendar.count(start, start + timedelta(days=30))
+        answer["runs_per_30_days"] = calendar.count(start, min(start, _LATEST) + _MONTH)
     else:
         async with served(where.address, scope_of(where)) as server:
             answer = await server.preview(document, since=start, until=until, limit=limit)

@@ -1,0 +1,22 @@
+"""The real application in this process, and clients of it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from horarium.catalog import Catalog
+from tests.api.house import Api, make_catalog
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    opened = make_catalog(tmp_path_factory.mktemp("catalog"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def api(catalog: Catalog) -> Iterator[Api]:
+    opened = Api(catalog)
+    yield opened
+    opened.close()
