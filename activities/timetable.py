@@ -21,11 +21,16 @@ class Timetable:
 
     @activity.defn
     async def gather_facts(self, request: GatherFacts) -> StepFacts:
-        """Read the activation, its open entries, and what is due until `request.now` and shortly after."""
+        """Read the activation, its open entries, and what is due until `request.now` and shortly after.
+
+        An activation whose version cannot be evaluated here goes to review; then it has no facts, and its workflow ends.
+        """
         with translated():
             gathered = await self._catalog.read(
                 stepping.gather, request.key, now=request.now, lead=self._pace.lead_of(request.key)
             )
+            if gathered.unusable is not None:
+                await self._catalog.write(stepping.give_up, request.key, because=gathered.unusable, now=request.now)
         return StepFacts(
             facts=gathered.facts,
             waiting=gathered.waiting,

@@ -77,6 +77,10 @@ class _Listed(Answer):
     execution_ready: bool = Field(
         description="Whether both runtime workers are there. It does not establish that this schedule is active."
     )
+    problem: str | None = Field(
+        default=None,
+        description="Why this release cannot use a version that is shown or enabled; there only where it cannot.",
+    )
 
 
 class Record(_Listed):

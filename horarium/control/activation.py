@@ -61,11 +61,13 @@ def enable(
     """Make a version fire from now on; nothing of the past fires.
 
     Enabling what is enabled makes a new generation and ends the old one. Raises `Unavailable` while a runtime worker is
-    missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now.
+    missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now,
+    `InvalidSchedule` where this release cannot evaluate the version.
     """
     environment, schedule, current = present(connection, key, reviewed)
     version = reviewed_version(connection, schedule, reviewed, default=schedule.head_revision)
     require_execution(connection, environment, "Enabling", now=now)
+    _ = version.configuration.calendar  # raises where this release cannot evaluate it
     found = objections(connection, key.scope, version.configuration.run, content, now=now)
     against = [
         {"code": each.reason.value, "sentence": each.sentence, "evidence": dict(each.evidence)} for each in found

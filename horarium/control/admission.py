@@ -93,18 +93,19 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
         return _repeated(connection, schedule, version, entry, run, owner=owner, now=now)
     if entry.disposition is not Disposition.STAGED or not activation.is_live:
         return Admission(outcome=WITHDRAWN)
-    policy = version.configuration.policy
     ledger.change_run(connection, key.run_id, owner=owner, decided_at=now, decision="closed")
+    if version.fault is not None:
+        # The schedule's next step sends the activation to review for the same.
+        unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
+        return _refused(connection, schedule, entry, key, unusable, now=now)
+    policy = version.configuration.policy
     if now - run.window_from > policy.catchup_window:
         ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
         ledger.change_run(connection, key.run_id, ended_at=now)
         return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
     objection = _first_objection(connection, key, version, content, now=now)
     if objection is not None:
-        ledger.close(connection, entry, Disposition.REFUSED, objection.reason, now=now)
-        evidence = {"sentence": objection.sentence, **objection.evidence}
-        ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
-        return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
+        return _refused(connection, schedule, entry, key, objection, now=now)
     agent = find_agent(connection, schedule.key.scope, version.configuration.run.agent_version)
     assert agent is not None, "an agent without objection is registered"
     ledger.set_disposition(connection, entry, Disposition.ADMITTED)
@@ -197,6 +198,15 @@ def _waits(activation: Activation) -> bool:
     return activation.is_live and activation.waiting
 
 
+def _refused(
+    connection: Connection, schedule: Schedule, entry: ledger.Entry, key: RunKey, objection: Objection, *, now: datetime
+) -> Admission:
+    ledger.close(connection, entry, Disposition.REFUSED, objection.reason, now=now)
+    evidence = {"sentence": objection.sentence, **objection.evidence}
+    ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
+    return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
+
+
 def _closed(connection: Connection, schedule: Schedule, disposition: Disposition, reason: Reason) -> Admission:
     return Admission(outcome=disposition, reason=reason, nudge=nudge_if_waiting(connection, schedule))
 
@@ -216,7 +226,7 @@ def _repeated(
     if run.decision != ADMITTED:
         # The nudge of the first attempt may have been lost with it.
         return _closed(connection, schedule, entry.disposition, entry.reason or Reason.RUN_LOST)
-    if entry.closed_at is not None or run.agent_version is None:
+    if entry.closed_at is not None or run.agent_version is None or version.is_damaged:
         return Admission(outcome=WITHDRAWN)
     agent = find_agent(connection, schedule.key.scope, run.agent_version)
     assert agent is not None, "agents are never forgotten"

@@ -28,6 +28,7 @@ from horarium.catalog.schedules import (
 from horarium.catalog.tables import entries
 from horarium.control import seals
 from horarium.control.reckoning import Entered, Pending, Problem, Remark, missing, reckon, span_text, still_open
+from horarium.control.records import UNREADABLE
 from horarium.control.seals import Verified, verify_seals
 from horarium.schedule.facts import span_between
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text
@@ -40,6 +41,8 @@ SCHEDULE_WORKER = "schedules"
 """The role that accounts for due instants; the run workers only decide on them."""
 _NOT_ENTERED = {Pending.BEHIND_RUN, Pending.YOUNG, Pending.UNATTENDED}
 _PAGE = 1_000
+_NOT_OF_INSTANTS = frozenset({Problem.UNCLOSED, Problem.UNUSABLE})
+"""Problems of an activation or an entry: they are counted themselves, not the instants in them."""
 _NAMED_RUNS = 3
 
 
@@ -80,7 +83,7 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """True if nothing is missing, duplicate, undue or unclosed, and every seal fits its events."""
+        """True if nothing is missing, duplicate, undue, unclosed or unusable, and every seal fits its events."""
         broken = self.seals is not None and self.seals.faults
         return not broken and not any(each.problems for each in self.schedules)
 
@@ -137,8 +140,10 @@ def document(result: Audit) -> dict[str, Any]:
         "due": result.due,
         "dispositions": _named(result.dispositions),
         "not_entered": result.not_entered,
-        **{problem.value: result.count(problem) for problem in Problem if problem is not Problem.UNCLOSED},
-        "unclosed": sum(each.kind is Problem.UNCLOSED for one in result.schedules for each in one.problems),
+        **{
+            problem.value: _number(result, problem) if problem in _NOT_OF_INSTANTS else result.count(problem)
+            for problem in Problem
+        },
         "schedules": [
             {
                 "schedule_id": each.key.schedule_id,
@@ -157,6 +162,10 @@ def document(result: Audit) -> dict[str, Any]:
 
 def _named(counts: dict[Disposition, int]) -> dict[str, int]:
     return {disposition.value: count for disposition, count in counts.items()}
+
+
+def _number(result: Audit, problem: Problem) -> int:
+    return sum(each.kind is problem for one in result.schedules for each in one.problems)
 
 
 def _told(remark: Remark) -> dict[str, Any]:
@@ -193,8 +202,14 @@ def _audit_schedule(
     due = 0
     for activation in enabled:
         entered = by_generation.get(activation.generation, [])
-        calendar = require_version(connection, schedule, activation.revision).configuration.calendar
         mark = activation.ended_at or activation.accounted_through
+        version = require_version(connection, schedule, activation.revision)
+        if (fault := version.fault) is not None:
+            remarks += [_unusable(activation, fault, until=mark), *still_open(entered, closed=not activation.is_live)]
+            # What is entered is all that is known of what was due.
+            due += sum(entry.instants for entry in entered)
+            continue
+        calendar = version.configuration.calendar
         due += _due(calendar, activation.activated_at, mark)
         generation = activation.generation
         remarks += reckon(calendar, entered, generation=generation, after=activation.activated_at, until=mark)
@@ -211,9 +226,10 @@ def _audit_schedule(
     for entered in by_generation.values():
         for entry in entered:
             dispositions[entry.disposition] += entry.instants
+    head = require_version(connection, schedule, schedule.head_revision)
     return ScheduleAudit(
         key=schedule.key,
-        name=str(require_version(connection, schedule, schedule.head_revision).document["name"]),
+        name=UNREADABLE if head.is_damaged else head.configuration.name,
         due=due,
         dispositions=_ordered(dispositions),
         problems=tuple(remark for remark in remarks if isinstance(remark.kind, Problem)),
@@ -282,6 +298,17 @@ def _not_entered(
     elif young is not None:
         sentence = f"{_instants(young)} younger than the grace, or left for a look that the schedule has stored."
         yield _open(activation, Pending.YOUNG, young, sentence)
+
+
+def _unusable(activation: Activation, fault: str, *, until: datetime) -> Remark:
+    return Remark(
+        generation=activation.generation,
+        kind=Problem.UNUSABLE,
+        first=activation.activated_at,
+        last=until,
+        count=0,
+        sentence=f"Nobody can say what was due from {span_text(activation.activated_at, until)}. {fault}",
+    )
 
 
 def _instants(span: Span) -> str:

@@ -5,8 +5,10 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
+from horarium.catalog.schedules import Activation, Schedule, Version, change_activation, record_event, require_version
+from horarium.errors import InvalidSchedule
 from horarium.schedule.facts import span_between
+from horarium.schedule.identity import instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Fate, Reason
 
 
@@ -24,6 +26,9 @@ def end_activation(
     It accounts through the later of now and the latest nominal time already decided (another process's clock may be ahead).
     What is staged or waits after that is withdrawn, since it is not due any more; what is due and undecided is dropped with
     the reason, and so is a manual run, whose receipt was given. Admitted runs go on. The caller holds the schedule's lock.
+
+    It ends without its calendar too, should that be beyond use (a zone that the zone data have no more). Then what is due and
+    not entered cannot be counted: the mark stays where it was, and an audit event says so.
     """
     decided = ledger.latest_decided(connection, schedule, activation.generation)
     ended_at = max(now, activation.activated_at, *([decided] if decided else []))
@@ -37,17 +42,51 @@ def end_activation(
         else:
             ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)
     version = require_version(connection, schedule, activation.revision)
-    undecided = span_between(version.configuration.calendar, activation.accounted_through, ended_at)
-    if undecided is not None:
-        fate = Fate(span=undecided, disposition=Disposition.DROPPED, reason=reason)
-        ledger.write_fate(connection, schedule, generation=activation.generation, fate=fate, now=now)
+    accounted_through = ended_at
+    try:
+        undecided = span_between(version.configuration.calendar, activation.accounted_through, ended_at)
+    except InvalidSchedule as error:
+        accounted_through = min(activation.accounted_through, ended_at)
+        _tell_uncounted(connection, schedule, activation, version, error, ended_at=ended_at, now=now)
+    else:
+        if undecided is not None:
+            fate = Fate(span=undecided, disposition=Disposition.DROPPED, reason=reason)
+            ledger.write_fate(connection, schedule, generation=activation.generation, fate=fate, now=now)
     change_activation(
         connection,
         activation,
         ended_at=ended_at,
         ended_as=reason.value,
         ended_reason=because,
-        accounted_through=ended_at,
+        accounted_through=accounted_through,
         waiting=False,
     )
     return ended_at
+
+
+def _tell_uncounted(
+    connection: Connection,
+    schedule: Schedule,
+    activation: Activation,
+    version: Version,
+    error: InvalidSchedule,
+    *,
+    ended_at: datetime,
+    now: datetime,
+) -> None:
+    after, until = instant_text(activation.accounted_through), instant_text(ended_at)
+    record_event(
+        connection,
+        schedule,
+        "uncounted",
+        at=now,
+        actor="system:schedule",
+        generation=activation.generation,
+        revision=version.revision,
+        details={
+            "because": f"What was due after {after} and until {until} is in no entry, since the calendar cannot be "
+            f"evaluated: {error.faults[0]}",
+            "after": after,
+            "until": until,
+        },
+    )

@@ -18,7 +18,7 @@ from horarium.catalog.schedules import (
 from horarium.control import events
 from horarium.errors import Conflict
 from horarium.schedule.canonical import canonical_json, digest
-from horarium.schedule.configuration import Configuration, parse_configuration
+from horarium.schedule.configuration import Configuration, StoredConfiguration, parse_configuration
 from horarium.schedule.identity import ScheduleKey
 
 
@@ -81,7 +81,7 @@ def publish(
     return Published(key=key, version=version, warnings=calendar_warnings(configuration, now=now))
 
 
-def calendar_warnings(configuration: Configuration, *, now: datetime) -> tuple[str, ...]:
+def calendar_warnings(configuration: Configuration | StoredConfiguration, *, now: datetime) -> tuple[str, ...]:
     """What a person should know of a calendar that will never be due, as sentences."""
     if configuration.calendar.is_empty:
         return ("The calendar can never select an instant within its bounds: enabling it will never run anything.",)

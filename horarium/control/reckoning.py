@@ -29,6 +29,8 @@ class Problem(StrEnum):
     """Entered, and not due: the calendar does not select it, or the activation does not answer for it."""
     UNCLOSED = "unclosed"
     """An activation or an entry that should have been closed, and still looks alive."""
+    UNUSABLE = "unusable"
+    """An activation whose stored calendar cannot be evaluated, so that nobody can say what was due."""
 
 
 class Pending(StrEnum):

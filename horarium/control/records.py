@@ -4,7 +4,7 @@ All values are ready for JSON: instants are texts in UTC that end in `Z`. One ca
 shows two moments.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,7 +25,7 @@ from horarium.catalog.schedules import (
     require_version,
 )
 from horarium.catalog.tables import schedules
-from horarium.errors import Conflict, NotFound, Refused
+from horarium.errors import Conflict, InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Reason
 
@@ -33,6 +33,8 @@ MAX_PAGE = 50
 """Schedules on one page of the directory (the canonical contract)."""
 SHORTEST_PREFIX = 6
 """Characters of a schedule id that are enough where they are unique."""
+UNREADABLE = "(unreadable)"
+"""The name of a schedule whose stored configuration is damaged."""
 _SHOWN_MATCHES = 5
 _UUID_LENGTH = 36
 
@@ -40,14 +42,15 @@ _UUID_LENGTH = 36
 def record(connection: Connection, key: ScheduleKey, *, revision: int | None = None, now: datetime) -> dict[str, Any]:
     """A schedule at its head, or at one exact revision, with its activation and the runtime state observed last.
 
-    Raises `NotFound` for an environment, schedule or revision that is not there.
+    `problem` says what keeps this release from using a version that is shown or enabled, where something does. Raises
+    `NotFound` for an environment, schedule or revision that is not there.
     """
     environment = require_environment(connection, key.scope)
     schedule = require_schedule(connection, key)
     version = require_version(connection, schedule, schedule.head_revision if revision is None else revision)
     seen = observations(connection, [schedule]).get(schedule.row)
     shown = _entry(connection, environment, schedule, version, seen, ready=execution_ready(connection, now=now))
-    return {**shown, "configuration": version.document}
+    return {**shown, "configuration": _configuration(version)}
 
 
 def directory(
@@ -61,8 +64,9 @@ def directory(
 ) -> dict[str, Any]:
     """A page of an environment's schedules by UUID: `{"schedules": […], "next_cursor": UUID or None}`.
 
-    An entry is the record of the head with its `name` and `next_due` in place of the configuration. Raises `Refused` for a
-    limit outside of 1 to 50 and for a cursor that is no UUID.
+    An entry is the record of the head with its `name` and `next_due` in place of the configuration. One whose version cannot
+    be used has a `problem` and no `next_due`, and hides no other. Raises `Refused` for a limit outside of 1 to 50 and for a
+    cursor that is no UUID.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise Refused(
@@ -81,18 +85,19 @@ def directory(
         head = require_version(connection, schedule, schedule.head_revision)
         entry = _entry(connection, environment, schedule, head, seen.get(schedule.row), ready=ready)
         due = next_due(connection, schedule, now=now)
-        listed.append({"name": head.document["name"], **entry, "next_due": None if due is None else instant_text(due)})
+        name = UNREADABLE if head.is_damaged else head.configuration.name
+        listed.append({"name": name, **entry, "next_due": None if due is None else instant_text(due)})
     more = len(found) > limit
     return {"schedules": listed, "next_cursor": page[-1].key.schedule_id if more else None}
 
 
 def next_due(connection: Connection, schedule: Schedule, *, now: datetime) -> datetime | None:
-    """The next instant that a live activation has not accounted for; None where nothing fires."""
+    """The next instant that a live activation has not accounted for; None where nothing fires, or none can be found."""
     activation = find_activation(connection, schedule, schedule.generation)
     if activation is None or not activation.is_live:
         return None
     version = require_version(connection, schedule, activation.revision)
-    return version.configuration.calendar.after(max(now, activation.activated_at))
+    return None if version.fault else version.configuration.calendar.after(max(now, activation.activated_at))
 
 
 def occurrences(
@@ -194,6 +199,8 @@ def _entry(
     head = version
     if version.revision != schedule.head_revision:
         head = require_version(connection, schedule, schedule.head_revision)
+    faults = {version.fault, None if activation is None else _enabled(connection, schedule, activation).fault} - {None}
+    problem = {"problem": " ".join(sorted(str(fault) for fault in faults))} if faults else {}
     return {
         "schedule_id": schedule.key.schedule_id,
         "resource_id": version.resource_id,
@@ -205,7 +212,20 @@ def _entry(
         "activation": None if activation is None else _activation(connection, schedule, activation),
         "runtime": _runtime(environment, activation, seen),
         "execution_ready": ready,
+        **problem,
     }
+
+
+def _enabled(connection: Connection, schedule: Schedule, activation: Activation) -> Version:
+    return require_version(connection, schedule, activation.revision)
+
+
+def _configuration(version: Version) -> Mapping[str, Any]:
+    """As it was submitted; nothing of what is no document any more, for which the record has its `problem`."""
+    try:
+        return version.document
+    except InvalidSchedule:
+        return {}
 
 
 def _reference(schedule: Schedule, version: Version) -> dict[str, Any]:
@@ -214,7 +234,7 @@ def _reference(schedule: Schedule, version: Version) -> dict[str, Any]:
 
 def _activation(connection: Connection, schedule: Schedule, activation: Activation) -> dict[str, Any]:
     return {
-        "version": _reference(schedule, require_version(connection, schedule, activation.revision)),
+        "version": _reference(schedule, _enabled(connection, schedule, activation)),
         "generation": activation.generation,
         "enabled": activation.enabled,
         "changed_at": instant_text(activation.changed_at),

@@ -14,7 +14,7 @@ from horarium.catalog.schedules import Schedule, Version, find_live, require_sch
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
-from horarium.errors import NotFound, Refused
+from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
 
@@ -73,13 +73,16 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
     found = find_live(connection, key.activation)
     assert found is not None, "an entry has its activation"
+    version = require_version(connection, schedule, found[1].revision)
+    if version.is_damaged:
+        raise Refused("not_admitted", f"Run {run_id} cannot be begun. {version.fault}")
     token = secrets.token_urlsafe(32)
     ledger.set_disposition(connection, entry, Disposition.STARTED)
     ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=_hash(token))
     return Begun(
         run_id=run_id,
         key=key,
-        version=require_version(connection, schedule, found[1].revision),
+        version=version,
         begun_at=run.begun_at or now,
         previous_success=ledger.previous_success(connection, schedule, entry.first_at),
         token=token,
@@ -125,12 +128,19 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         outputs=list(kept_outputs(outcome.outputs)),
         cost=kept_cost(outcome.cost),
     )
-    policy = require_version(connection, schedule, activation.revision).configuration.policy
     fails = outcome.disposition in FAILURES and key.trigger == BY_CALENDAR
-    if policy.pause_on_failure and fails and activation.is_live:
+    if fails and activation.is_live and _pauses_on_failure(require_version(connection, schedule, activation.revision)):
         because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
         send_to_review(connection, schedule, activation, because=because, by="system:settlement", now=now)
     return nudge_if_waiting(connection, schedule)
+
+
+def _pauses_on_failure(version: Version) -> bool:
+    try:
+        return version.configuration.policy.pause_on_failure
+    except InvalidSchedule:
+        # The row is damaged, for which its next step sends the activation to review. The slot is freed all the same.
+        return False
 
 
 def _locked(connection: Connection, run_id: str) -> tuple[Schedule, ledger.Entry, ledger.Run]:

@@ -34,10 +34,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What a step begins with: facts, or None where the activation fires no more. `waiting` is what it last declared."""
+    """What a step begins with: facts, or None where the activation fires no more. `waiting` is what it last declared.
+
+    `unusable` says why its version cannot be evaluated; then there are no facts, and the activation goes to review.
+    """
 
     facts: Facts | None
     waiting: bool = False
+    unusable: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,10 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
     if found is None or not found[1].is_live:
         return Gathered(facts=None)
     schedule, activation = found
-    configuration = require_version(connection, schedule, activation.revision).configuration
+    version = require_version(connection, schedule, activation.revision)
+    if (fault := version.fault) is not None:
+        return Gathered(facts=None, unusable=fault)
+    configuration = version.configuration
     policy, calendar = configuration.policy, configuration.calendar
     entries = ledger.open_entries(connection, schedule)
     waiting = [
@@ -90,6 +97,13 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
     return Gathered(facts=facts, waiting=activation.waiting)
 
 
+def give_up(connection: Connection, key: ActivationKey, *, because: str, now: datetime) -> None:
+    """Send an activation to review whose version cannot be evaluated. One that has ended meanwhile is left as it is."""
+    found = find_live(connection, key, lock=True)
+    if found is not None and found[1].is_live:
+        send_to_review(connection, *found, because=f"version_unusable: {because}", by=CONTROLLER, now=now)
+
+
 def commit(
     connection: Connection, key: ActivationKey, plan: Plan, *, now: datetime, attended_until: datetime | None
 ) -> Committed:
@@ -102,6 +116,9 @@ def commit(
     if found is None or not found[1].is_live:
         return Committed(status=Status.ENDED)
     schedule, activation = found
+    if require_version(connection, schedule, activation.revision).fault is not None:
+        # Known to the worker that planned, and not to this one: the next step says so.
+        return Committed(status=Status.STALE)
     waiting = _waiting(connection, schedule, key) if plan.promotions else {}
     agrees = activation.accounted_through == plan.base and {*waiting, *plan.waits}.issuperset(plan.promotions)
     if not agrees or not _slots_agree(connection, schedule, activation, plan):

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from horarium.calendar import Calendar, parse_calendar
 from horarium.calendar.faults import Faults, pointer, shown
-from horarium.errors import InvalidSchedule
+from horarium.errors import Fault, InvalidSchedule
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.document import MAX_DOCUMENT_BYTES
 from horarium.schedule.policy import (
@@ -101,6 +101,66 @@ def parse_configuration(document: object) -> Configuration:
         faults.add("", "too_large", sentence)
         faults.raise_if_any()
     return configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredConfiguration:
+    """A configuration that was accepted once, perhaps by another release with other zone data.
+
+    It is not judged again: what was stored says what runs. The calendar alone may be beyond use, since its zone may be gone.
+    """
+
+    name: str
+    timing: Mapping[str, Any]
+    policy: Policy
+    run: RunRequest
+    evaluated: Calendar | InvalidSchedule
+
+    @property
+    def calendar(self) -> Calendar:
+        """The calendar; `InvalidSchedule` where this release cannot evaluate it."""
+        if isinstance(self.evaluated, InvalidSchedule):
+            raise InvalidSchedule(self.evaluated.faults)
+        return self.evaluated
+
+
+def read_stored(document: Any) -> StoredConfiguration:
+    """Read a configuration that `parse_configuration` has accepted before it was stored.
+
+    Raises `InvalidSchedule` where parts of it are not there or are something else: it was damaged.
+    """
+    try:
+        timing = {"calendar": document["calendar"]}
+        policy, run = document["policy"], document["run"]
+        return StoredConfiguration(
+            name=str(document["name"]),
+            timing=timing,
+            policy=Policy(
+                overlap=Overlap(policy["overlap"]),
+                catchup_window=timedelta(seconds=policy["catchup_window_seconds"]),
+                pause_on_failure=bool(policy["pause_on_failure"]),
+                max_concurrent_runs=policy.get("max_concurrent_runs", 1),
+            ),
+            run=RunRequest(
+                agent_version=str(run["agent_version"]),
+                input=str(run["input"]),
+                output_target=str(run["output_target"]),
+                grants=tuple(run["grants"]),
+                budget_id=run["budget_id"],
+                usage_class=UsageClass(run["usage_class"]),
+            ),
+            evaluated=_evaluated(timing["calendar"]),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, OverflowError) as error:
+        sentence = f"The stored configuration cannot be read ({type(error).__name__}: {shown(str(error))})."
+        raise InvalidSchedule([Fault("", "unreadable", sentence)]) from error
+
+
+def _evaluated(calendar: object) -> Calendar | InvalidSchedule:
+    try:
+        return parse_calendar(calendar, at="/calendar")
+    except InvalidSchedule as error:
+        return error
 
 
 def _configuration(document: object, faults: Faults) -> Configuration | None:

@@ -75,6 +75,7 @@ class Reason(StrEnum):
     INPUT_UNREADABLE = "input_unreadable"
     OUTPUT_MISSING = "output_missing"
     NOT_IN_CALENDAR = "not_in_calendar"
+    VERSION_UNUSABLE = "version_unusable"
 
     RUN_LOST = "run_lost"
     NOT_PICKED_UP = "not_picked_up"
@@ -110,6 +111,7 @@ _SENTENCES = {
     Reason.INPUT_UNREADABLE: "The input of the run request does not exist or cannot be read.",
     Reason.OUTPUT_MISSING: "The output target of the run request does not exist.",
     Reason.NOT_IN_CALENDAR: "The stored calendar does not select that instant; the run was stopped as a fault of ours.",
+    Reason.VERSION_UNUSABLE: "This release cannot evaluate the stored version, so nothing of it runs.",
     Reason.RUN_LOST: "The run's workflow closed without deciding.",
     Reason.NOT_PICKED_UP: "No agent runner took the run in time.",
     Reason.CLAIM_FAILED: "The runner could not claim the run, since the catalog did not answer; the agent never saw it.",
