@@ -3,22 +3,28 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from examples.ingestion import sample
+from horarium.catalog import Catalog
+from horarium.catalog.presence import present_agents
+from horarium.errors import Misconfigured
 from starter.child import Child, Program
+from starter.cli.printing import near, program
 from starter.data_folder import DataFolder
-from starter.ports import free_port, refuse_taken
+from starter.ports import free_port, refuse_equal, refuse_taken
 from starter.processes import ProcessTree
 from starter.setup import prepare_data, prepare_temporal
 from starter.temporal_server import TemporalServer
+from worker.agent_modules import elsewhere, refuse_unknown
 from worker.composition import AGENT_GRACE, GRACE
 from worker.connection import connect
-from worker.settings import Settings
+from worker.settings import Settings, load
 
 EXAMPLE_AGENTS = ("examples.ingestion",)
 HOST = "127.0.0.1"
@@ -59,21 +65,20 @@ async def start(
 ) -> Running:
     """Prepare the data folder, then start Temporal, workers, controller, API and agent runners, in that order.
 
-    Ports of 0 mean any free one; without `api_port` there is no API.
-    From then on this process means this Temporal server alone, whatever its environment said. Raises `Misconfigured`
-    where a port is taken or a part does not come up.
+    Ports of 0 mean any free one; without `api_port` there is no API. All of it means this Temporal server alone, whatever
+    the environment says. Raises `Misconfigured` where a port is taken or a part does not come up.
     """
     prepare_data(settings)
-    _lay_out_example(settings)
+    if _with_examples(agents):
+        _lay_out_example(settings)
     if api_port:
         refuse_taken(HOST, api_port, "--api-port")
     elif api_port == 0:
         api_port = free_port()
     server = TemporalServer(settings.data, port=temporal_port, ui_port=ui_port)
     await tree.start(server)
-    _mean_only(server)
-    await prepare_temporal(await connect(wait_seconds=10))
-    environment = {**settings.environment(), **_example_environment(settings)}
+    await prepare_temporal(await connect(address=server.address, namespace=server.namespace, wait_seconds=10))
+    environment = {**settings.environment(), **_means_only(server), **_example_environment(settings)}
     parts = [
         ("The workers", "worker", ("-m", "worker"), GRACE),
         ("The controller", "controller", ("-m", "starter", "controller"), timedelta(0)),
@@ -82,15 +87,15 @@ async def start(
             if api_port is None
             else [("The API", "api", ("-m", "starter", "api", "--host", HOST, "--port", str(api_port)), API_GRACE)]
         ),
-        *(
-            (f"The agent runner of {module}", f"agents-{module}", ("-m", "worker", "agents", module), AGENT_GRACE)
-            for module in agents
-        ),
     ]
-    await _start_together(
-        tree,
-        [_child(settings, name, log, arguments, environment, grace=grace) for name, log, arguments, grace in parts],
-    )
+    children = [
+        _child(settings, name, log, arguments, environment, grace=grace) for name, log, arguments, grace in parts
+    ]
+    for module in agents:
+        theirs = {**environment, **elsewhere(_typed(module))}
+        name, arguments = f"The agent runner of {module}", ("-m", "worker", "agents", module)
+        children.append(_child(settings, name, f"agents-{module}", arguments, theirs, grace=AGENT_GRACE))
+    await _start_together(tree, children)
     return Running(
         data=settings.data,
         temporal_address=server.address,
@@ -103,30 +108,33 @@ async def dev(
     settings: Settings, *, temporal_port: int, ui_port: int, api_port: int, agents: Sequence[str], json_output: bool
 ) -> int:
     """Run a development installation until Ctrl-C."""
+    for module in agents:
+        refuse_unknown(module, command=_typed(module), path=[str(Path.cwd())], inside=True)
+    refuse_equal({"--temporal-port": temporal_port, "--ui-port": ui_port, "--api-port": api_port})
+    made = not settings.data.exists()
     with DataFolder(settings.data):
+        try:
+            for option, port in (("--temporal-port", temporal_port), ("--ui-port", ui_port), ("--api-port", api_port)):
+                if port:
+                    refuse_taken(HOST, port, option)
+        except Misconfigured:
+            if made:
+                shutil.rmtree(settings.data, ignore_errors=True)
+            raise
         async with ProcessTree() as tree:
+            named = " and ".join(agents)
+            print(
+                f"Starting a Temporal server, workers, the controller, the API and the agents of {named} …",
+                file=sys.stderr,
+            )
             running = await start(
                 tree, settings, temporal_port=temporal_port, ui_port=ui_port, api_port=api_port, agents=agents
             )
-            _tell(running, settings, json_output=json_output)
+            _tell(running, settings, agents, json_output=json_output)
             await tree.run_until_stopped()
         if not json_output:
             print("Stopped.", file=sys.stderr)
     return 0
-
-
-def _mean_only(server: TemporalServer) -> None:
-    """Let the SDK's environment configuration, ours and our children's, mean this server.
-
-    A person may have a hosted service in the environment or in a profile, with its namespace, key and TLS.
-    """
-    for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:
-        del os.environ[name]
-    os.environ |= {
-        "TEMPORAL_ADDRESS": server.address,
-        "TEMPORAL_NAMESPACE": server.namespace,
-        "TEMPORAL_CONFIG_FILE": os.devnull,
-    }
 
 
 async def _start_together(tree: ProcessTree, children: Sequence[Child]) -> None:
@@ -161,6 +169,7 @@ def _child(
             argv=(sys.executable, *arguments),
             log=settings.data / "logs" / f"{log}.log",
             environment=environment,
+            forget="TEMPORAL_",
             folder=_ROOT,
             grace=grace + OTHER_GRACE,
         )
@@ -187,20 +196,74 @@ def _example_environment(settings: Settings) -> dict[str, str]:
     return {"HORARIUM_EXAMPLE_ROOT": os.environ.get("HORARIUM_EXAMPLE_ROOT", str(_example_root(settings)))}
 
 
-def _tell(running: Running, settings: Settings, *, json_output: bool) -> None:
+def _means_only(server: TemporalServer) -> dict[str, str]:
+    """The SDK's environment configuration for a child, and no other.
+
+    A person may have a hosted service in the environment or in a profile, with its namespace, key and TLS.
+    """
+    return {
+        "TEMPORAL_ADDRESS": server.address,
+        "TEMPORAL_NAMESPACE": server.namespace,
+        "TEMPORAL_CONFIG_FILE": os.devnull,
+    }
+
+
+def _with_examples(agents: Sequence[str]) -> bool:
+    return any(module in EXAMPLE_AGENTS for module in agents)
+
+
+def _typed(module: str) -> str:
+    """What a person types to run the agents of a module here."""
+    return f"horarium dev --agents {module}"
+
+
+def _tell(running: Running, settings: Settings, agents: Sequence[str], *, json_output: bool) -> None:
     if json_output:
         print(json.dumps(running.as_document()), flush=True)
         return
+    present = _agents_present(settings)
     print(
         f"""Horarium runs. Ctrl-C stops everything.
   Temporal      {running.temporal_address}   UI {running.ui_address}
-  API           {running.api_address}   a token for it: horarium token
+  API           {running.api_address}   a token for it: {program()} token{_where(settings)}
+  Processes     Temporal server; worker (schedules and runs); controller; API; {_runners(agents)}
+  Agents        {", ".join(present) or "none"}
   Data          {running.data}
   Logs          {running.data / "logs"}
   Environment   {settings.scope.org_id}/{settings.scope.environment_id}
-Next, in another terminal (with --data {running.data} unless it is the default):
-  horarium publish examples/ingestion/schedule.yaml
-  horarium enable SCHEDULE_ID
-  horarium occurrences SCHEDULE_ID --follow""",
+Next, in another terminal, from this folder:
+{_next(settings, agents, present)}""",
         flush=True,
     )
+
+
+def _runners(agents: Sequence[str]) -> str:
+    return "; ".join(f"agent runner of {module}" for module in agents)
+
+
+def _next(settings: Settings, agents: Sequence[str], present: Sequence[str]) -> str:
+    at = _where(settings)
+    if _with_examples(agents):
+        publish = f"  {program()} publish {near(sample.SCHEDULE)}{at}"
+    else:
+        content = settings.data / "content"
+        publish = f"""  {program()} publish YOUR_SCHEDULE.yaml{at}
+    whose run.agent_version is {" or ".join(present) or "one of yours"},
+    run.input a file in {near(content / "inputs")},
+    run.output_target a folder in {near(content / "outputs")}"""
+    return f"{publish}\n  {program()} enable SCHEDULE_ID{at}\n  {program()} occurrences SCHEDULE_ID --follow{at}"
+
+
+def _where(settings: Settings) -> str:
+    """What commands have to end with, so that they mean this installation; nothing where they do so by themselves."""
+    return "" if load({}).data == settings.data else f" --data {near(settings.data)}"
+
+
+def _agents_present(settings: Settings) -> list[str]:
+    """The agents that have just reported that they are there."""
+    catalog = Catalog.open(settings.catalog_url)
+    try:
+        with catalog.reading() as connection:
+            return list(present_agents(connection, settings.scope, now=datetime.now(UTC)))
+    finally:
+        catalog.close()

@@ -2,7 +2,8 @@
 
 import random
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 
 from horarium.errors import Misconfigured
 
@@ -11,9 +12,11 @@ FREE_PORTS = range(15_000, 32_768)
 process that has it is started again."""
 
 
-def free_port(candidates: Sequence[int] = FREE_PORTS) -> int:
-    """A port that nothing listens on."""
+def free_port(candidates: Sequence[int] = FREE_PORTS, *, besides: Collection[int] = ()) -> int:
+    """A port that nothing listens on, and none of those that were chosen `besides`."""
     for port in random.SystemRandom().sample(candidates, k=len(candidates)):
+        if port in besides:
+            continue
         try:
             listen("127.0.0.1", port).close()
         except OSError:
@@ -45,3 +48,10 @@ def refuse_taken(host: str, port: int, option: str) -> None:
         raise Misconfigured(
             f"Port {port} is taken or not allowed ({error.strerror}). Stop what uses it, or use {option} 0 for any free port."
         ) from error
+
+
+def refuse_equal(ports: Mapping[str, int]) -> None:
+    """Raise `Misconfigured` where two options, which `ports` has by name, ask for one port. 0 is any free one."""
+    for (option, port), (other, same) in combinations(ports.items(), 2):
+        if port == same != 0:
+            raise Misconfigured(f"{option} and {other} are both {port}. Choose two ports, or 0 for any free one.")

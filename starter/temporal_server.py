@@ -2,9 +2,7 @@
 
 import json
 import os
-import random
 import shutil
-import socket
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
@@ -18,17 +16,13 @@ from temporalio.service import RPCError
 from horarium.errors import Misconfigured
 from starter.child import Child, Program
 from starter.data_folder import make_writable
+from starter.ports import free_port, refuse_taken
 
 IP = "127.0.0.1"
 """Only this machine: the development server asks nobody who they are."""
 
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 """With these the last of 300 runs that are due together starts after 2.8 s, without them after 14.4 s."""
-
-FREE_PORTS = range(15_000, 32_768)
-"""Where a free port is looked for: below those that systems hand out by themselves, from 32,768 on Linux and 49,152
-elsewhere. One of those could be taken by anybody's outgoing connection while the server is down; a client on this
-machine that keeps calling the absent server even reaches itself in the end, and then the server cannot come back."""
 
 READY_WITHIN = timedelta(seconds=30)
 """It takes a fraction of a second, and much longer on a machine that is busy with something else."""
@@ -63,8 +57,8 @@ class TemporalServer(Child):
         folder = folder.absolute()
         make_writable(folder / "logs")
         self.namespace = namespace
-        self.port = port or _free_port()
-        self.ui_port = None if headless else ui_port or _free_port()
+        self.port = port or free_port()
+        self.ui_port = None if headless else ui_port or free_port(besides={self.port})
         self.database = folder / "temporal.db"
         options = [f"--ip={IP}", f"--port={self.port}", f"--namespace={namespace}", f"--db-filename={self.database}"]
         # It would fetch its news from the internet.
@@ -102,9 +96,9 @@ class TemporalServer(Child):
         """Start it and wait until its namespace answers; see Child.start."""
         if not self.running:
             # The server would end with a message about its own options; ours are the ones that the person knows.
-            _refuse_taken(self.port, "--temporal-port")
+            refuse_taken(IP, self.port, "--temporal-port")
             if self.ui_port is not None:
-                _refuse_taken(self.ui_port, "--ui-port")
+                refuse_taken(IP, self.ui_port, "--ui-port")
         await super().start()
 
     async def _answers(self) -> bool:
@@ -131,30 +125,3 @@ def find_temporal() -> str:
             "Run `make venv`, which installs it, or see https://docs.temporal.io/cli."
         )
     return found
-
-
-def _free_port() -> int:
-    for port in random.SystemRandom().sample(FREE_PORTS, k=len(FREE_PORTS)):
-        if _why_not(port) is None:
-            return port
-    raise Misconfigured(f"No port from {FREE_PORTS.start} to {FREE_PORTS.stop - 1} is free. Name one that is.")
-
-
-def _refuse_taken(port: int, option: str) -> None:
-    reason = _why_not(port)
-    if reason is not None:
-        raise Misconfigured(
-            f"Port {port} is taken or not allowed ({reason}). Stop what uses it, or use {option} 0 for any free port."
-        )
-
-
-def _why_not(port: int) -> str | None:
-    """The system's reason why nothing can listen on `port`; None if it is free."""
-    with socket.socket() as listener:
-        # As the server does it: connections of a server that has just ended do not keep the port.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((IP, port))
-        except OSError as error:
-            return error.strerror
-    return None

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from horarium.agents.agent import Agent
@@ -17,6 +18,8 @@ from horarium.errors import Misconfigured
 
 COMMAND = "HORARIUM_COMMAND"
 """In the environment of a child: what the person typed, where that was another command than the child's own."""
+FOLDER = "HORARIUM_AGENTS_FROM"
+"""In the environment of a child: the person's working folder, where the child works in another one."""
 
 
 def load_agents(module: str, *, command: str) -> list[Agent]:
@@ -26,9 +29,8 @@ def load_agents(module: str, *, command: str) -> list[Agent]:
     such module, one that cannot be imported, one without agents.
     """
     command = os.environ.get(COMMAND) or command
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    if sys.path[0] != str(_folder()):
+        sys.path.insert(0, str(_folder()))
     refuse_unknown(module, command=command)
     again = f"Correct it, then run `{command}` again."
     try:
@@ -52,19 +54,20 @@ def load_agents(module: str, *, command: str) -> list[Agent]:
     return _agents_of(loaded, module, again)
 
 
-def refuse_unknown(module: str, *, command: str, path: Sequence[str] = ()) -> None:
-    """Raise `Misconfigured` for what is a path, and for a module whose outermost package is not to be found.
+def refuse_unknown(module: str, *, command: str, path: Sequence[str] = (), inside: bool = False) -> None:
+    """Raise `Misconfigured` for what is a path, and for a module that is not to be found.
 
-    Nothing is imported. `path` are folders that are looked into first.
+    Nothing is imported. `path` are folders that are looked into first. Packages are looked into where `inside` says so;
+    one that is made up only while it is imported would seem to lack a part.
     """
     name = module.removesuffix(".py")
     if name != module or "/" in module or os.sep in module:
         dotted = ".".join(part for part in Path(name).parts if part not in {"/", "."})
-        inside = f" in {str(Path(name).parent)!r}" if Path(name).is_absolute() else ""
-        proposed = Path(name).name if inside else dotted
+        where = f" in {str(Path(name).parent)!r}" if Path(name).is_absolute() else ""
+        proposed = Path(name).name if where else dotted
         raise Misconfigured(
             f"{module!r} is a path, and `{command}` takes the name of a module as Python imports it: "
-            f"try {proposed!r}{inside}."
+            f"try {proposed!r}{where}."
         )
     if not all(part.isidentifier() for part in module.split(".")):
         raise Misconfigured(
@@ -74,19 +77,38 @@ def refuse_unknown(module: str, *, command: str, path: Sequence[str] = ()) -> No
     sys.path[:0] = path
     try:
         importlib.invalidate_caches()
-        found = importlib.util.find_spec(module.partition(".")[0])
-    except (ImportError, ValueError):
-        found = None
+        if not _is_there(module.split(".") if inside else module.split(".")[:1]):
+            raise _unknown(module, command)
     finally:
         sys.path[:] = before
-    if found is None:
-        raise _unknown(module, command)
 
 
-def search_path(folder: Path) -> list[str]:
-    """PYTHONPATH for a child that works elsewhere: `folder`, then what is in PYTHONPATH now, all of it absolute."""
+def _is_there(names: Sequence[str]) -> bool:
+    try:
+        found = importlib.util.find_spec(names[0])
+    except (ImportError, ValueError):
+        return False
+    for depth in range(1, len(names)):
+        if found is None or found.submodule_search_locations is None:
+            return False
+        try:
+            found = PathFinder.find_spec(".".join(names[: depth + 1]), list(found.submodule_search_locations))
+        except (
+            KeyError
+        ):  # a folder without __init__.py inside of another package knows its place only once it is imported
+            return True
+    return found is not None
+
+
+def elsewhere(command: str) -> dict[str, str]:
+    """The environment of a child that works in another folder and shall find what is found from this one."""
     inherited = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
-    return [str(folder.absolute()), *(str(Path(part).absolute()) for part in inherited)]
+    python_path = os.pathsep.join(str(Path(part).absolute()) for part in inherited)
+    return {COMMAND: command, FOLDER: str(Path.cwd()), "PYTHONPATH": python_path}
+
+
+def _folder() -> Path:
+    return Path(os.environ.get(FOLDER) or Path.cwd())
 
 
 def _agents_of(loaded: object, module: str, again: str) -> list[Agent]:
@@ -110,7 +132,7 @@ def _agents_of(loaded: object, module: str, again: str) -> list[Agent]:
 
 def _unknown(module: str, command: str) -> Misconfigured:
     return Misconfigured(
-        f"There is no module {module!r}: it was looked for in {str(Path.cwd())!r} and on PYTHONPATH. "
+        f"There is no module {module!r}: it was looked for in {str(_folder())!r} and on PYTHONPATH. "
         f"Run `{command}` in the folder that holds {module.partition('.')[0]!r}, or set PYTHONPATH to that folder."
     )
 

@@ -127,6 +127,17 @@ def find_agent(connection: Connection, scope: Scope, agent_version: str) -> Regi
     )
 
 
+def present_agents(connection: Connection, scope: Scope, *, now: datetime) -> Sequence[str]:
+    """The agent versions whose runner vouches for them now, by name."""
+    query = (
+        select(agents.c.agent_version)
+        .where(agents.c.org_id == scope.org_id, agents.c.environment_id == scope.environment_id)
+        .where(agents.c.lifecycle == "ready", agents.c.lease_until > now)
+        .order_by(agents.c.agent_version)
+    )
+    return connection.execute(query).scalars().all()
+
+
 def observe(
     connection: Connection, schedule_row: int, *, generation: int, state: str, reason: str | None, now: datetime
 ) -> None:

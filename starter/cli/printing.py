@@ -1,9 +1,12 @@
 """How answers look: tables for a person at a terminal, JSON lines for a pipe, and what `-o` asks for."""
 
 import json
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -68,6 +71,21 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     width = max(len(name) for name, _ in told)
     for name, value in told:
         print(f"{name:<{width}}  {value}")
+
+
+def program() -> str:
+    """How a person calls this program from where they are: its name where PATH finds it, else its path."""
+    here = Path(sys.executable).with_name("horarium")
+    found = shutil.which("horarium")
+    if found is not None and here.exists() and Path(found).samefile(here):
+        return "horarium"
+    return near(here) if here.exists() else "python -m starter"
+
+
+def near(path: Path) -> str:
+    """A path as a person in this working folder writes it: relative where it lies below, else absolute; for a shell."""
+    absolute, folder = path.absolute(), Path.cwd()
+    return shlex.quote(str(absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute))
 
 
 def printable(value: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from horarium.errors import Misconfigured
-from worker.agent_modules import refuse_unknown, search_path
+from worker.agent_modules import elsewhere, refuse_unknown
 
 REPOSITORY = Path(__file__).parents[2]
 AGENT = """
@@ -116,7 +116,22 @@ def test_looking_for_a_module_imports_nothing(tmp_path):
         refuse_unknown("mine", command="c")
 
 
-def test_a_child_that_works_elsewhere_is_told_where_to_look(tmp_path, monkeypatch):
+def test_a_child_that_works_elsewhere_finds_what_is_found_here(tmp_path, monkeypatch):
+    """Also where its own folder holds a module of that name."""
+    (tmp_path / "examples.py").write_text(AGENT + "agents = [Greeting()]")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["lib", "/opt/lib", ""]))
-    assert search_path(Path()) == [str(tmp_path), str(tmp_path / "lib"), "/opt/lib"]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["lib", str(REPOSITORY), ""]))
+    told = elsewhere("horarium dev --agents examples")
+    assert told["PYTHONPATH"] == os.pathsep.join([str(tmp_path / "lib"), str(REPOSITORY)])
+    assert find(REPOSITORY, "examples", **told).stdout == "greeting@1\n"
+    assert f"looked for in {str(tmp_path)!r}" in find(REPOSITORY, "triage", **told).stderr
+
+
+def test_a_package_is_looked_into_without_importing_it(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").write_text("raise AssertionError('imported')")
+    (tmp_path / "mine" / "deep.py").touch()
+    refuse_unknown("mine.deep", command="c", path=[str(tmp_path)], inside=True)
+    for module in ("mine.deeper", "mine.deep.er"):
+        with pytest.raises(Misconfigured, match=f"There is no module {module!r}"):
+            refuse_unknown(module, command="c", path=[str(tmp_path)], inside=True)
