@@ -158,13 +158,13 @@ def test_the_directory_shows_the_others_and_its_trouble(desk: Desk, harm: Harm) 
     other.enabled(every(60))
     desk.enabled(every(60))
     harm(desk)
-    after = str(desk.key.schedule_id)
-    just_before = str(uuid.UUID(int=uuid.UUID(other.key.schedule_id).int - 1))
+    mine = desk.key.schedule_id
+    just_before = str(uuid.UUID(int=uuid.UUID(desk.key.schedule_id).int - 1))
     page = desk.read(records.directory, SCOPE, after=just_before, limit=50, now=at(1))
     shown = {each["schedule_id"]: each for each in page["schedules"]}
-    assert "cannot be used" in shown[after]["problem"]
-    assert shown[after]["next_due"] is None
-    assert shown[after]["name"] == ("A schedule" if harm is lose_the_zone else "(unreadable)")
+    assert "cannot be used" in shown[mine]["problem"]
+    assert shown[mine]["next_due"] is None
+    assert shown[mine]["name"] == ("A schedule" if harm is lose_the_zone else "(unreadable)")
     assert "problem" not in shown[other.key.schedule_id]
     assert shown[other.key.schedule_id]["next_due"] == "2026-11-30T12:01:00Z"
     record = desk.read(records.record, desk.key, now=at(1))
