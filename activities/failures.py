@@ -1,11 +1,16 @@
-"""From the library's errors to Temporal's: which are worth another attempt, and which are nobody's alarm."""
+"""From the library's errors to Temporal's, and back to a person: which are worth another attempt, and what they mean."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, FailureError
+from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
-from horarium.errors import HorariumError, Refused, Unavailable
+from horarium.errors import HorariumError, InvalidSchedule, Misconfigured, Refused, Unavailable
+
+LONGEST_CAUSE = 300
+"""Characters of a cause that are shown."""
+_FORESEEN = {Misconfigured.__name__, InvalidSchedule.__name__}
 
 
 @contextmanager
@@ -25,3 +30,27 @@ def translated() -> Iterator[None]:
         ) from error
     except HorariumError as error:
         raise ApplicationError(str(error), type=type(error).__name__) from error
+
+
+def is_silence(error: FailureError) -> bool:
+    """Whether the catalog gave no answer, rather than a bad one."""
+    return isinstance(error, ActivityTimeoutError) or (
+        isinstance(error, ApplicationError) and error.type == "catalog_unavailable"
+    )
+
+
+def cause_of(error: FailureError) -> str:
+    """Why a local activity failed, in a sentence that anybody may read.
+
+    Foreseen errors were written for people. The text of any other may hold what was being written, so only its name is
+    told, and the worker's log says more.
+    """
+    if isinstance(error, ActivityTimeoutError):
+        return "It gave no answer in time."
+    if not isinstance(error, ApplicationError):
+        return f"{type(error).__name__}; the worker's log says more."
+    name = error.type or "An error"
+    if name.islower() or name in _FORESEEN:
+        text = " ".join(error.message.split())
+        return text if len(text) <= LONGEST_CAUSE else text[: LONGEST_CAUSE - 1] + "…"
+    return f"{name[:LONGEST_CAUSE]}; the worker's log says more."

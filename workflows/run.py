@@ -9,6 +9,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from activities.admission import Admissions
+from activities.failures import cause_of
 from activities.ledger import Settlements
 from activities.messages import (
     RUN_AGENT,
@@ -82,14 +83,17 @@ class RunWorkflow:
 
     async def _with_its_agent(self, dispatch: Dispatch) -> Outcome:
         """Hand the run to its agent, and say how it ended."""
+        pick_up, limit = timedelta(seconds=dispatch.pick_up_seconds), timedelta(seconds=dispatch.max_run_seconds)
         try:
             done: AgentDone = await workflow.execute_activity(
                 RUN_AGENT,
                 RunAgent(run_id=dispatch.run_id, agent_version=dispatch.agent_version, idempotent=dispatch.idempotent),
                 result_type=AgentDone,
                 task_queue=dispatch.task_queue,
-                schedule_to_start_timeout=timedelta(seconds=dispatch.pick_up_seconds),
-                start_to_close_timeout=timedelta(seconds=dispatch.max_run_seconds),
+                # Over all attempts: a repeated run is the same run, and its limit begins with the first.
+                schedule_to_close_timeout=pick_up + limit,
+                schedule_to_start_timeout=pick_up,
+                start_to_close_timeout=limit,
                 heartbeat_timeout=options.AGENT_HEARTBEAT,
                 retry_policy=options.IDEMPOTENT_AGENT_RETRY if dispatch.idempotent else options.AGENT_RETRY,
                 # A cancelled agent is waited for, so that its end is recorded and its slot is not given away too early.
@@ -121,9 +125,9 @@ class RunWorkflow:
                 )
             except FailureError as error:  # what a local activity raises is not wrapped in an ActivityError
                 workflow.logger.warning("settlement is tried again in %s: %s", pause, error.cause or error)
-                self._tell(f"{outcome.disposition}; the catalog does not answer, so the settlement waits")
-                await workflow.sleep(pause, summary="the catalog does not answer")
-                pause = min(pause * 2, options.LONGEST_PAUSE)
+                self._tell(f"{outcome.disposition}, not written down yet", cause_of(error))
+                await workflow.sleep(pause, summary="until the settlement is tried again")
+                pause = min(pause * 2, options.LONGEST_SETTLING_PAUSE)
             else:
                 return
 
@@ -143,7 +147,7 @@ def _undone(cause: BaseException | None) -> Outcome:
     match cause:
         case ActivityTimeoutError(type=TimeoutType.SCHEDULE_TO_START):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.NOT_PICKED_UP, summary=summary)
-        case ActivityTimeoutError(type=TimeoutType.START_TO_CLOSE):
+        case ActivityTimeoutError(type=TimeoutType.START_TO_CLOSE | TimeoutType.SCHEDULE_TO_CLOSE):
             return Outcome(disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary=summary)
         case ApplicationError(type="claim_failed"):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.CLAIM_FAILED, summary=summary)

@@ -11,7 +11,7 @@ from horarium.control.running import Outcome
 from horarium.schedule.identity import RunKey
 from horarium.schedule.ledger import Disposition
 from tests.workflows.documents import every
-from tests.workflows.house import AGENTS_QUEUE, SCOPE
+from tests.workflows.house import AGENTS_QUEUE, SCOPE, Worked
 from tests.workflows.lasting import LastingRun, Work
 
 STAGED_EARLY = Pace(lead=timedelta(seconds=2), spread=timedelta(0))
@@ -62,6 +62,28 @@ async def test_an_agent_that_does_not_succeed_has_its_outcome_in_the_ledger(skip
         )
 
         assert await house.workflow(run).result() == {"disposition": disposition, "reason": reason}
+        assert house.activation(activation).is_live
+
+
+async def test_all_attempts_of_an_idempotent_agent_share_the_time_limit_of_the_one_run(skipping, monkeypatch):
+    """The hand-over may take the two seconds that the lease has left. Three attempts with their pauses would take six."""
+    monkeypatch.setattr(Worked, "idempotent", True)
+    monkeypatch.setattr(Worked, "max_run_seconds", 1)
+    async with skipping() as house:
+        house.expected.append("Completing activity as")
+        key, activation, run = await due(house)
+        house.agent.script[run.nominal_time] = 30.0
+        lease_until = run.nominal_time + 2 * SECOND
+        await house.catalog.write(
+            presence.renew_lease, SCOPE, "worked@1", lease_until=lease_until, now=await house.now()
+        )
+        await house.advance_to(run.nominal_time + SECOND)
+
+        assert await house.workflow(run).result() == {"disposition": "timed_out", "reason": "time_limit"}
+        (stored,) = house.runs(key)
+        assert len(house.begun) == 2
+        assert stored.ended_at - run.nominal_time <= timedelta(seconds=2 + 1 + 0.9)
+        house.agent.begun.pop()  # the same run, begun again as its agent allows
         assert house.activation(activation).is_live
 
 
