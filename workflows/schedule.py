@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
+from activities.failures import cause_of, is_silence
 from activities.messages import RUN_CLOSED, SCHEDULE_WORKFLOW, CommitPlan, GatherFacts, StepFacts
 from activities.timetable import Timetable
 from horarium.control.stepping import Status
@@ -17,7 +18,7 @@ from workflows import options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDescription:
-    """What a schedule's workflow says of itself when it is asked."""
+    """What a schedule's workflow says of itself when it is asked. `trouble` is why its last step failed, if it did."""
 
     key: ActivationKey
     state: str
@@ -25,6 +26,7 @@ class ScheduleDescription:
     next_look: datetime | None
     waiting: int
     blocked: bool
+    trouble: str | None = None
 
 
 @workflow.defn(name=SCHEDULE_WORKFLOW, failure_exception_types=[HorariumError])
@@ -42,43 +44,25 @@ class ScheduleWorkflow:
         self._plan: Plan | None = None
         self._waiting = 0
         self._next_look: datetime | None = None
+        self._trouble: str | None = None
         self._pause = options.FIRST_PAUSE
         self._look_after: timedelta | None = None
+        self._looked_by_itself = False
+        self._steps = 0
+        self._steps_per_run: int | None = None
 
     @workflow.run
     async def run(self, key: ActivationKey) -> str:
         """Step, sleep until the next step is due or somebody nudges, and again, until the activation has ended."""
-        steps = 0
-        looked_by_itself = False
-        while True:
-            self._nudged = False
-            try:
-                found = await self._gather()
-                if found.facts is None:
-                    return await self._leave()
-                decided = plan(found.facts)
-                look_after = self._look_later(decided, first=found.look_after, again=looked_by_itself)
-                status = await self._commit(found, decided, look_after)
-            except FailureError as error:  # what a local activity raises is not wrapped in an ActivityError
-                if is_cancelled_exception(error):
-                    raise
-                await self._give_the_catalog_time(error)
-                continue
-            self._pause = options.FIRST_PAUSE
-            looked_by_itself = False
-            steps += 1
-            if status is Status.ENDED:
-                return await self._leave()
-            if status is Status.DONE:
-                self._plan = decided
-                self._waiting = found.facts.waiting + len(decided.waits) - len(decided.promotions)
-                self._told(decided, look_after)
-                looked_by_itself = await self._sleep()
+        while not await self._has_ended():
             # Everything that the next run of this workflow needs is in the catalog, so it may begin anywhere. It begins with
             # a step, so this one sleeps first.
-            if self._history_is_long(steps, found.steps_per_run):
+            if self._history_is_long():
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(key)
+        self._tell("ended", wake_at=None)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return "ended"
 
     @workflow.signal
     def pause(self) -> None:
@@ -110,7 +94,38 @@ class ScheduleWorkflow:
             next_look=self._next_look,
             waiting=self._waiting,
             blocked=self._plan is not None and self._plan.blocked,
+            trouble=self._trouble,
         )
+
+    async def _has_ended(self) -> bool:
+        """Take a step, and sleep until the next one unless the activation has ended."""
+        self._nudged = False
+        try:
+            status = await self._step()
+        except FailureError as error:  # what a local activity raises is not wrapped in an ActivityError
+            if is_cancelled_exception(error):
+                raise
+            await self._wait_out(error)
+            return False
+        self._pause = options.FIRST_PAUSE
+        self._looked_by_itself = await self._sleep() if status is Status.DONE else False
+        return status is Status.ENDED
+
+    async def _step(self) -> Status:
+        found = await self._gather()
+        self._trouble = None
+        if found.facts is None:
+            return Status.ENDED
+        decided = plan(found.facts)
+        look_after = self._look_later(decided, first=found.look_after)
+        status = await self._commit(found, decided, look_after)
+        self._steps += 1
+        self._steps_per_run = found.steps_per_run
+        if status is Status.DONE:
+            self._plan = decided
+            self._waiting = found.facts.waiting + len(decided.waits) - len(decided.promotions)
+            self._told(decided, look_after)
+        return status
 
     async def _gather(self) -> StepFacts:
         return await workflow.execute_local_activity_method(
@@ -135,7 +150,7 @@ class ScheduleWorkflow:
             retry_policy=options.LOCAL_RETRY,
         )
 
-    def _look_later(self, decided: Plan, *, first: timedelta, again: bool) -> timedelta | None:
+    def _look_later(self, decided: Plan, *, first: timedelta) -> timedelta | None:
         """How long a blocked schedule waits before it looks by itself: longer each time that it looked in vain.
 
         A nudge does not make it wait longer, and a run that starts lets it begin anew.
@@ -144,14 +159,17 @@ class ScheduleWorkflow:
             self._look_after = None
         if decided.blocked and self._look_after is None:
             self._look_after = first
-        elif decided.blocked and self._look_after is not None and again:
+        elif decided.blocked and self._look_after is not None and self._looked_by_itself:
             self._look_after = min(self._look_after * 2, options.LONGEST_LOOK)
         return self._look_after
 
-    async def _give_the_catalog_time(self, error: FailureError) -> None:
+    async def _wait_out(self, error: FailureError) -> None:
+        """Sleep on a timer, which holds no worker, until the step that failed is tried again."""
         workflow.logger.warning("the step is tried again in %s: %s", self._pause, error.cause or error)
-        self._tell("the catalog does not answer", wake_at=workflow.now() + self._pause)
-        await workflow.sleep(self._pause, summary="the catalog does not answer")
+        self._trouble = cause_of(error)
+        state = "the catalog does not answer" if is_silence(error) else "its steps fail"
+        self._tell(state, wake_at=workflow.now() + self._pause)
+        await workflow.sleep(self._pause, summary=state)
         self._pause = min(self._pause * 2, options.LONGEST_PAUSE)
 
     async def _sleep(self) -> bool:
@@ -170,13 +188,8 @@ class ScheduleWorkflow:
             return True
         return False
 
-    async def _leave(self) -> str:
-        self._tell("ended", wake_at=None)
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        return "ended"
-
-    def _history_is_long(self, steps: int, steps_per_run: int | None) -> bool:
-        if steps_per_run is not None and steps >= steps_per_run:
+    def _history_is_long(self) -> bool:
+        if self._steps_per_run is not None and self._steps >= self._steps_per_run:
             return True
         info = workflow.info()
         return info.is_continue_as_new_suggested() or info.get_current_history_length() >= options.HISTORY_EVENTS
@@ -195,6 +208,8 @@ class ScheduleWorkflow:
         schedule = self._key.schedule
         name = f"`{schedule.schedule_id}` of {schedule.org_id}/{schedule.environment_id}"
         lines = [f"Schedule {name}, generation {self._key.generation}: **{state}**"]
+        if self._trouble is not None:
+            lines.append(f"Its last step failed: {self._trouble}")
         if wake_at is not None:
             lines.append(f"Next look: {instant_text(wake_at)}")
         if self._plan is not None:
