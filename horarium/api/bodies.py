@@ -12,7 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from horarium.api.limits import Limits
 from horarium.api.problems import Rejected, unreadable
-from horarium.calendar.faults import pointer, shown
+from horarium.calendar.faults import Faults, pointer, shown
+from horarium.control.receipts import require_key
 from horarium.errors import Fault, InvalidSchedule, NotFound
 from horarium.schedule.document import load_json
 
@@ -83,7 +84,7 @@ def body_too_large(limits: Limits) -> Rejected:
 
 
 def idempotency_key(request: Request) -> str:
-    """The caller's key of a change. Its form is checked where it is kept."""
+    """The caller's key of a change: exactly one, of the form that is kept."""
     given = request.headers.getlist("idempotency-key")
     if len(given) != 1 or not given[0]:
         raise Rejected(
@@ -93,6 +94,11 @@ def idempotency_key(request: Request) -> str:
             next_step="Send a header `Idempotency-Key` with a text that you make for this change, and keep it until its "
             "outcome is known.",
         )
+    try:
+        require_key(given[0])
+    except InvalidSchedule as error:
+        (fault,) = error.faults
+        raise Rejected(422, fault.code, fault.sentence, next_step="Make another key, such as a UUID.") from error
     return given[0]
 
 
@@ -165,14 +171,15 @@ Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema({"type":
 """An RFC 3339 instant in a query, with `Z` or an offset."""
 
 
-def read_instant(value: object, at: str, faults: list[Fault]) -> datetime | None:
+def read_instant(value: object, at: str, faults: Faults) -> datetime | None:
     """An instant in a body, or a fault at its place."""
+    expected = "an instant is expected, such as 2027-01-31T07:30:00Z"
     try:
         read = _instant(value)
     except ValueError as error:
-        faults.append(Fault(at, "not_a_timestamp", f"Here {error}."))
+        faults.add(at, "not_a_timestamp", f"Here {error}; found {shown(value)}.")
         return None
     if not isinstance(read, datetime):
-        faults.append(Fault(at, "not_a_timestamp", "Here an instant is expected, such as 2027-01-31T07:30:00Z."))
+        faults.add(at, "not_a_timestamp", f"Here {expected}; found {shown(value)}.")
         return None
     return read

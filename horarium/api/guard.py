@@ -88,12 +88,13 @@ def _out_of_bounds(scope: Scope, limits: Limits) -> Rejected | None:
             f"The headers have at most {limits.headers:,} bytes together.",
             next_step="Send fewer or shorter ones.",
         )
-    if len(scope["query_string"]) > limits.query or len(scope.get("raw_path") or scope["path"]) > limits.path:
+    if len(scope["query_string"]) > limits.query:
         return Rejected(
-            414,
-            "address_too_long",
-            f"A path has at most {limits.path:,} bytes and a query {limits.query:,}.",
-            next_step="Ask for less at a time.",
+            414, "query_too_long", f"A query has at most {limits.query:,} bytes.", next_step="Ask for less at a time."
+        )
+    if len(scope.get("raw_path") or scope["path"]) > limits.path:
+        return Rejected(
+            414, "path_too_long", f"A path has at most {limits.path:,} bytes.", next_step="/openapi.json has all paths."
         )
     length = Headers(scope=scope).get("content-length", "")
     if length.isdecimal() and (len(length) > 18 or int(length) > limits.body):

@@ -14,10 +14,10 @@ from horarium.api.openapi import operation
 from horarium.api.routes.paths import PREFIX
 from horarium.api.service import Authorized
 from horarium.calendar import Calendar
-from horarium.calendar.faults import shown
+from horarium.calendar.faults import Faults, shown
 from horarium.catalog.schedules import require_environment
 from horarium.control.preview import calendar_of, preview
-from horarium.errors import Fault, InvalidSchedule
+from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import instant_text
 
 router = APIRouter(prefix=PREFIX, tags=["Schedules"])
@@ -65,34 +65,30 @@ def _previewed(document: Any, now: datetime) -> dict[str, Any]:
 
 
 def _asked(document: Any, now: datetime) -> _Asked:
+    faults = Faults()
     if not isinstance(document, dict):
-        raise InvalidSchedule([Fault("", "not_an_object", f"A preview is an object; found {shown(document)}.")])
-    faults = [
-        Fault(
-            f"/{name.replace('~', '~0').replace('/', '~1')}", "unknown_field", f"There is no field {shown(name)} here."
-        )
-        for name in document
-        if name not in _FIELDS
-    ]
+        faults.add("", "not_an_object", f"A preview is an object; found {shown(document)}.")
+        faults.raise_if_any()
+    faults.check_members(document, "", _FIELDS)
     calendar = None
     if "spec" in document:
         try:
             calendar = calendar_of(document["spec"])
         except InvalidSchedule as error:
-            faults += [Fault(f"/spec{fault.pointer}", fault.code, fault.sentence) for fault in error.faults]
+            for fault in error.faults:
+                faults.add(f"/spec{fault.pointer}", fault.code, fault.sentence)
     else:
-        faults.append(Fault("/spec", "missing_field", "The field spec is required: what is to be previewed."))
+        faults.add("/spec", "missing_field", "The field spec is required: what is to be previewed.")
     start = read_instant(document["from"], "/from", faults) if "from" in document else now.replace(microsecond=0)
     until = read_instant(document["until"], "/until", faults) if "until" in document else None
     limit = document.get("limit", 100)
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= requests.MAX_PREVIEWED:
         sentence = f"limit is an integer from 1 to {requests.MAX_PREVIEWED:,}; found {shown(limit)}."
-        faults.append(Fault("/limit", "out_of_range", sentence))
+        faults.add("/limit", "out_of_range", sentence)
     if start is not None and until is not None and not timedelta(0) <= until - start <= LONGEST:
         sentence = f"A preview ends at or after its start {instant_text(start)}, and at most {LONGEST.days} days later."
-        faults.append(Fault("/until", "out_of_range", sentence))
-    if faults:
-        raise InvalidSchedule(faults)
+        faults.add("/until", "out_of_range", sentence)
+    faults.raise_if_any()
     assert calendar is not None
     assert start is not None
     return _Asked(calendar=calendar, start=start, until=until, limit=limit)
