@@ -2,16 +2,23 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, MetaData, insert, inspect, text
 
-from horarium.catalog import Catalog, migrate
+from horarium.catalog import Catalog, ledger, migrate
+from horarium.catalog.schedules import require_environment
 from horarium.catalog.tables import metadata
+from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Misconfigured
+from horarium.schedule.identity import Scope
 
 
 @pytest.fixture
@@ -48,6 +55,57 @@ def test_upgrading_twice_changes_nothing(catalog: Catalog) -> None:
     migrate.require_current(catalog)
     with catalog.reading() as connection:
         assert set(inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}
+
+
+def test_a_catalog_of_the_first_release_keeps_what_it_holds_and_is_sealed_from_its_beginning(catalog: Catalog) -> None:
+    upgrade_to(catalog, "0001")
+    noon, schedule = datetime(2026, 11, 30, 12, tzinfo=UTC), "7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11"
+    then = MetaData()
+    rows: dict[str, list[dict[str, Any]]] = {
+        "environments": [
+            {"org_id": "acme", "environment_id": "test", "mode": "simulation", "authority_epoch": 4}
+            | {"reset_generation": 2, "runtime_profile": "embedded"}
+        ],
+        "schedules": [
+            {"id": 1, "org_id": "acme", "environment_id": "test", "schedule_id": schedule, "contract": "schedules"}
+            | {"head_revision": 1, "generation": 1, "created_at": noon, "unobserved": False}
+        ],
+        "audit_events": [
+            {"id": number, "schedule": 1, "kind": kind, "at": noon, "actor": "ada", "details": {"digest": "sha256:0"}}
+            for number, kind in ((1, "published"), (2, "enabled"))
+        ],
+        "entries": [
+            {"id": 1, "schedule": 1, "generation": 1, "trigger": "schedule", "first_at": noon, "last_at": noon}
+            | {"count": 1, "disposition": "staged", "held_since": noon}
+        ],
+        "runs": [{"run_id": "r", "entry": 1, "workflow_id": "run/r", "buffered": False, "window_from": noon}],
+    }
+    with catalog.writing() as connection:
+        then.reflect(connection)
+        for table, values in rows.items():
+            connection.execute(insert(then.tables[table]), values)
+    migrate.upgrade(catalog)
+    migrate.require_current(catalog)
+    scope, at = Scope(org_id="acme", environment_id="test"), datetime(2026, 12, 24, tzinfo=UTC)
+    with catalog.writing() as connection:
+        environment = require_environment(connection, scope)
+        assert (environment.authority_epoch, environment.reset_generation) == (4, 2)
+        run = ledger.find_run(connection, "r")
+        assert run is not None
+        assert run.triggered_by is None
+        sealed = seal_due(connection, scope, now=at)
+        assert sealed is not None
+        assert (sealed.count, sealed.first_event, sealed.last_event) == (2, 1, 2)
+        assert verify_seals(connection, scope).faults == ()
+
+
+def upgrade_to(catalog: Catalog, revision: str) -> None:
+    """What `migrate.upgrade` does, as far as an older release's last revision."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    with catalog.writing() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
 
 
 def test_an_empty_file_is_not_current(catalog: Catalog) -> None:

@@ -1,0 +1,145 @@
+"""What a sweep of the controller does about manual runs and seals, against a Temporal that is told what it knows."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from horarium.control.operations import run_to_start
+from horarium.control.records import record
+from horarium.control.seals import verify_seals
+from horarium.schedule.identity import ActivationKey, RunKey
+from starter.controller import OVERDUE, Controller
+from starter.temporal import Found
+from tests.control.caller import Caller, events
+from tests.control.desk import SCOPE, Desk, at, every, open_catalog, seconds
+
+
+@dataclass
+class FakeTemporal:
+    """Knows the workflows that were started, and how those ended that a test has ended."""
+
+    running: set[str] = field(default_factory=set)
+    ended: dict[str, Found] = field(default_factory=dict)
+
+    async def describe(self, workflow_id: str) -> Found:
+        return self.ended.get(workflow_id, Found.RUNNING if workflow_id in self.running else Found.ABSENT)
+
+    async def start_schedule(self, key: ActivationKey) -> bool:
+        self.running.add(key.workflow_id)
+        return True
+
+    async def signal(self, key: ActivationKey, signal: str) -> None: ...
+
+    async def start(self, key: RunKey) -> None:
+        self.running.add(key.workflow_id)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    catalog = open_catalog(tmp_path)
+    yield Desk(catalog)
+    catalog.close()
+
+
+def controller(desk: Desk, temporal: FakeTemporal) -> Controller:
+    client: Any = None
+    made = Controller(desk.catalog, client, SCOPE, now=lambda: desk.now)
+    made.temporal = made.runs = temporal
+    return made
+
+
+def sweep(desk: Desk, temporal: FakeTemporal) -> None:
+    asyncio.run(controller(desk, temporal).tick(sweep=True))
+
+
+def triggered(desk: Desk, window: int = 3_600) -> RunKey:
+    """A schedule that is due in days, and a run that a person asked for and nobody started."""
+    caller = Caller(desk)
+    reference = caller.enabled(every(86_400 * 3, window=window))
+    run = run_to_start(SCOPE, caller.trigger(caller.about(reference, 1)))
+    assert run is not None
+    return run
+
+
+def test_a_manual_run_that_nobody_started_is_started_while_its_schedule_sleeps_for_days(desk: Desk) -> None:
+    temporal = FakeTemporal()
+    run = triggered(desk)
+    desk.now += OVERDUE
+    sweep(desk, temporal)
+    assert run.workflow_id not in temporal.running, "its caller is still given time to start it"
+    desk.now += seconds(1)
+    sweep(desk, temporal)
+    assert run.workflow_id in temporal.running
+    assert desk.told()[0][0] == "staged"
+
+
+def test_a_manual_run_that_was_started_is_left_alone(desk: Desk) -> None:
+    temporal = FakeTemporal()
+    run = triggered(desk)
+    temporal.running.add(run.workflow_id)
+    desk.now += seconds(60)
+    sweep(desk, temporal)
+    assert desk.told()[0][0] == "staged"
+
+
+def test_a_manual_run_that_nobody_started_inside_its_window_is_missed(desk: Desk) -> None:
+    temporal = FakeTemporal()
+    run = triggered(desk, window=10)
+    desk.now += seconds(12)
+    sweep(desk, temporal)
+    assert run.workflow_id not in temporal.running
+    assert [str(entry.disposition) for entry in desk.entries()] == ["missed"]
+
+
+@pytest.mark.parametrize("found", [Found.TERMINATED, Found.COMPLETED])
+def test_a_manual_run_whose_workflow_is_gone_frees_its_slot(desk: Desk, found: Found) -> None:
+    run = triggered(desk)
+    desk.now += seconds(30)
+    sweep(desk, FakeTemporal(ended={run.workflow_id: found}))
+    assert [str(entry.disposition) for entry in desk.entries()] == ["not_started"]
+    assert desk.holding() == 0
+    assert desk.activation().is_live
+
+
+def test_each_sweep_seals_what_was_told_once_a_minute(desk: Desk) -> None:
+    temporal = FakeTemporal()
+    triggered(desk)
+    sweep(desk, temporal)
+    verified = desk.read(verify_seals, SCOPE)
+    assert (verified.count, verified.events, verified.unsealed) == (1, 3, 0)
+    for offset in range(5, 125, 5):
+        desk.now = at(offset)
+        sweep(desk, temporal)
+    assert desk.read(verify_seals, SCOPE).count == 1, "nothing new was told"
+    Caller(desk).publish(every(60), expected=1)
+    sweep(desk, temporal)
+    verified = desk.read(verify_seals, SCOPE)
+    assert (verified.count, verified.unsealed, verified.faults) == (2, 0, ())
+
+
+def test_a_tick_between_sweeps_seals_nothing(desk: Desk) -> None:
+    triggered(desk)
+    asyncio.run(controller(desk, FakeTemporal()).tick(sweep=False))
+    assert desk.read(verify_seals, SCOPE).unsealed == 3
+
+
+def test_a_workflow_that_was_ended_by_hand_is_in_review_until_a_new_generation(desk: Desk) -> None:
+    run = triggered(desk)
+    temporal = FakeTemporal(running={run.workflow_id}, ended={run.activation.workflow_id: Found.TERMINATED})
+    sweep(desk, temporal)
+    assert desk.activation().ended_as == "review"
+    told = events(desk)[-1]
+    assert (told["kind"], told["actor"], told["details"]["to"]["state"]) == ("review", "system:controller", "review")
+    shown = desk.read(record, desk.key, now=desk.now)
+    assert shown["runtime"]["state"] == "review"
+    Caller(desk).set(Caller(desk).about(shown["reference"], 1, enabled=True))
+    sweep(desk, temporal)
+    assert desk.read(record, desk.key, now=desk.now)["runtime"] == {
+        "state": "active",
+        "generation": 2,
+        "observed_at": "2026-11-30T12:00:00Z",
+    }
