@@ -1,0 +1,101 @@
+"""A run that a person asks for, with the real workflows: started at once, or by whoever looks next where that was lost."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from horarium.catalog.schedules import require_schedule, require_version
+from horarium.control import operations
+from horarium.control.principals import local_principal
+from horarium.errors import Conflict
+from horarium.schedule.identity import RunKey, ScheduleKey
+from starter.controller import OVERDUE, Controller
+from tests.workflows.documents import every
+from tests.workflows.house import SCOPE, House
+from tests.workflows.lasting import LastingRun, Work
+
+
+async def triggered(house: House, key: ScheduleKey) -> RunKey:
+    """A person's request, answered; nothing is started yet."""
+
+    def ask(connection, now):
+        schedule = require_schedule(connection, key)
+        version = require_version(connection, schedule, schedule.head_revision)
+        request = {
+            "version": {"schedule_id": key.schedule_id, "revision": version.revision, "digest": version.digest},
+            "expected_generation": schedule.generation,
+            "expected_environment_epoch": 1,
+            "expected_reset_generation": 1,
+        }
+        who = local_principal("local:tester", SCOPE)
+        return operations.trigger(connection, who, SCOPE, request, str(uuid.uuid4()), now=now)
+
+    receipt = await house.catalog.write(ask, now=await house.now())
+    run = operations.run_to_start(SCOPE, receipt)
+    assert run is not None
+    return run
+
+
+def told(house: House, key: ScheduleKey) -> list[tuple[str, str]]:
+    return [(entry.trigger.partition(":")[0], str(entry.disposition)) for entry in house.entries(key)]
+
+
+async def test_a_caller_that_starts_it_has_it_run_at_once(skipping):
+    async with skipping() as house:
+        key = await house.published(every(86_400 * 3))
+        await house.enabled(key)
+        await house.advance(timedelta(seconds=5))
+        run = await triggered(house, key)
+        await house.starter.start(run)
+        await house.starter.start(run)
+        await house.workflow(run).result()
+
+        assert told(house, key) == [("manual", "succeeded")]
+        assert [brief.trigger for brief in house.agent.begun] == [run.trigger]
+
+
+async def test_the_controller_starts_what_its_caller_did_not_while_the_schedule_sleeps_for_days(skipping):
+    async with skipping() as house:
+        key = await house.published(every(86_400 * 3))
+        await house.enabled(key)
+        await house.advance(timedelta(seconds=5))
+        run = await triggered(house, key)
+        await house.advance(OVERDUE + timedelta(seconds=2))
+        assert told(house, key) == [("manual", "staged")]
+
+        now = await house.now()
+        await Controller(house.catalog, house.client, SCOPE, now=lambda: now).tick(sweep=True)
+        await house.workflow(run).result()
+
+        assert told(house, key) == [("manual", "succeeded")]
+
+
+async def test_the_next_step_of_its_schedule_starts_what_its_caller_did_not(skipping):
+    async with skipping() as house:
+        start = await house.on_the_minute()
+        key = await house.published(every(60, overlap="allow"))
+        await house.enabled(key)
+        run = await triggered(house, key)
+        await house.advance_to(start + timedelta(seconds=5))
+        await house.workflow(run).result()
+
+        assert told(house, key) == [("manual", "succeeded"), ("schedule", "succeeded")]
+
+
+async def test_its_end_lets_a_waiting_instant_start(skipping):
+    """An instant that falls due behind it waits, and the settlement nudges the schedule as it does after any run."""
+    async with skipping(run_workflow=LastingRun) as house:
+        house.script.usual = Work(lasts=timedelta(seconds=80))
+        start = await house.on_the_minute(multiple=60)
+        key = await house.published(every(3_600, overlap="buffer_one"))
+        await house.enabled(key)
+        run = await triggered(house, key)
+        await house.starter.start(run)
+        await house.advance_to(start + timedelta(seconds=10))
+        assert told(house, key) == [("manual", "started"), ("schedule", "buffered")]
+        with pytest.raises(Conflict, match="hold 1 of 1 slots"):
+            await triggered(house, key)
+        await house.advance_to(start + timedelta(seconds=200))
+
+        assert told(house, key) == [("manual", "succeeded"), ("schedule", "succeeded")]
