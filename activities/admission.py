@@ -19,14 +19,27 @@ HEARTBEAT_EVERY = timedelta(milliseconds=500)
 """Well below the two seconds after which a silent worker's wait is given to another."""
 
 
-class Admissions:
-    """Waits for nominal seconds, then decides. Safe to attempt twice: the catalog keeps the decision and its owner."""
+WAITS = 1_600
+"""How many may wait in a worker at the same time. A fifth of its slots is left for those that are due."""
+BACK_BEFORE = timedelta(seconds=1)
+"""How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""
 
-    def __init__(self, catalog: Catalog, content: Content, client: Client, clock: WorkerClock) -> None:
+
+class Admissions:
+    """Waits for nominal seconds, then decides. Safe to attempt twice: the catalog keeps the decision and its owner.
+
+    At most `waits` runs wait here. Another one is sent away, to come back a second before its time and then at its time, so
+    that waiting never takes the slots of those that are due.
+    """
+
+    def __init__(
+        self, catalog: Catalog, content: Content, client: Client, clock: WorkerClock, *, waits: int = WAITS
+    ) -> None:
         self._catalog = catalog
         self._content = content
         self._client = client
         self._clock = clock
+        self._room = asyncio.Semaphore(waits)
 
     @activity.defn
     async def admit_run(self, request: AdmitRun) -> Admission:
@@ -44,6 +57,21 @@ class Admissions:
         return decided
 
     async def _wait_for(self, request: AdmitRun) -> None:
+        left = request.key.nominal_time - self._clock.now()
+        if left <= timedelta(0):
+            return
+        if self._room.locked():
+            # Attempts that fail leave no events in the run's history.
+            raise ApplicationError(
+                "All places to wait are taken.",
+                type="no_room_to_wait",
+                category=ApplicationErrorCategory.BENIGN,
+                next_retry_delay=left - BACK_BEFORE if left > 2 * BACK_BEFORE else left,
+            )
+        async with self._room:
+            await self._wait_here(request)
+
+    async def _wait_here(self, request: AdmitRun) -> None:
         shutdown = asyncio.ensure_future(activity.wait_for_worker_shutdown())
         try:
             while (left := request.key.nominal_time - self._clock.now()) > timedelta(0):

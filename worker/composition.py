@@ -5,7 +5,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.admission import Admissions
+from activities.admission import WAITS, Admissions
 from activities.agents import AgentActivities
 from activities.clock import WorkerClock
 from activities.ledger import Settlements
@@ -27,8 +27,8 @@ WORKFLOW_TASKS = 10
 """At the same time, at the most: with more of them a restart under load starves itself by replays."""
 STICKY_TIMEOUT = timedelta(seconds=2)
 """What a killed schedule worker costs: until then its tasks wait for it alone. The default would be ten."""
-ADMISSION_SLOTS = 2_000
-"""Most of them only wait for their second."""
+ADMISSION_SLOTS = WAITS * 5 // 4
+"""Four fifths of them may only wait for their second; the rest decide (DESIGN.md, section 10)."""
 HEARTBEAT_THROTTLE = timedelta(milliseconds=400)
 """The SDK may hold heartbeats back for 80% of the timeout; a wait is to be missed quickly."""
 

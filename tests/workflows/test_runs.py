@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from activities.admission import Admissions
 from activities.timetable import Pace
 from horarium.catalog import presence
 from horarium.control.running import Outcome
@@ -210,6 +211,28 @@ async def test_an_admission_that_dies_and_is_tried_again_has_the_same_decision(s
         assert len(attempts) == 2
         assert house.begun == [run.nominal_time]
         assert house.runs(key)[0].owner == (await house.workflow(run).describe()).run_id
+
+
+async def test_a_run_that_finds_no_room_to_wait_is_decided_at_its_time_all_the_same(skipping, monkeypatch):
+    """Coming back leaves nothing in its history, which has a budget (DESIGN.md, section 15)."""
+    monkeypatch.setitem(Admissions.__init__.__kwdefaults__, "waits", 0)
+    async with skipping(pace=STAGED_EARLY) as house:
+        key, _, run = await due(house)
+        await house.advance_to(run.nominal_time + SECOND)
+
+        assert await house.workflow(run).result() == {"disposition": "succeeded", "reason": None}
+        (stored,) = house.runs(key)
+        assert timedelta(0) <= stored.decided_at - run.nominal_time <= SECOND
+        history = await house.workflow(run).fetch_history()
+        assert len(history.events) <= 18
+        # Staged two seconds early, it was sent away once and came back for good.
+        assert [each.attempt for each in attempts(history)] == [2, 1]
+
+
+def attempts(history) -> list:
+    """The starts of the run's activities: its admission, then its agent."""
+    started = [event.activity_task_started_event_attributes for event in history.events]
+    return [each for each in started if each.attempt]
 
 
 async def test_a_run_that_was_settled_by_somebody_else_is_not_settled_again(skipping):

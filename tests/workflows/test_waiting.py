@@ -10,11 +10,12 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 import activities.clock
-from activities.admission import HEARTBEAT_EVERY, Admissions
+from activities.admission import HEARTBEAT_EVERY, WAITS, Admissions
 from activities.clock import FRESH, WorkerClock
 from activities.messages import AdmitRun
 from horarium.control.admission import WITHDRAWN, Admission
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+from worker.composition import ADMISSION_SLOTS
 
 SCHEDULE = ScheduleKey(org_id="acme", environment_id="test", schedule_id="7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11")
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -60,8 +61,11 @@ def machine(monkeypatch):
 
 
 def admission_of(nominal: datetime, catalog: Decided, clock: WorkerClock, environment: ActivityEnvironment):
+    return attempt_at(Admissions(catalog, None, None, clock), nominal, environment)
+
+
+def attempt_at(admissions: Admissions, nominal: datetime, environment: ActivityEnvironment):
     key = RunKey(activation=ActivationKey(schedule=SCHEDULE, generation=1), nominal_time=nominal)
-    admissions = Admissions(catalog, None, None, clock)
     return asyncio.ensure_future(environment.run(admissions.admit_run, AdmitRun(key=key)))
 
 
@@ -146,6 +150,50 @@ async def test_a_shutdown_does_not_stop_a_decision_that_is_due():
     await admission_of(now - SECOND, catalog, WorkerClock(), environment)
 
     assert len(catalog.at) == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "comes_back_after"), [(3_600, 3_599), (4, 3), (2.5, 1.5), (2, 2), (0.25, 0.25)], ids=str
+)
+async def test_a_run_that_finds_no_room_to_wait_comes_back_a_second_before_its_time_and_then_at_its_time(
+    machine, left, comes_back_after
+):
+    admissions = Admissions(Decided(), None, None, WorkerClock(), waits=0)
+
+    with pytest.raises(ApplicationError) as sent_away:
+        await attempt_at(admissions, NOON + timedelta(seconds=left), environment_stamped(NOON))
+
+    assert (sent_away.value.type, sent_away.value.non_retryable) == ("no_room_to_wait", False)
+    assert sent_away.value.next_retry_delay == timedelta(seconds=comes_back_after)
+
+
+async def test_runs_that_are_due_are_decided_while_every_place_to_wait_is_taken():
+    """And a place is free again once its run was decided or its attempt has ended."""
+    now = datetime.now(UTC)
+    catalog = Decided()
+    admissions = Admissions(catalog, None, None, WorkerClock(), waits=2)
+    soon = attempt_at(admissions, now + timedelta(seconds=0.6), environment_stamped(now))
+    ends = environment_stamped(now)
+    later = attempt_at(admissions, now + timedelta(hours=1), ends)
+    await asyncio.sleep(0.1)
+
+    await attempt_at(admissions, now, environment_stamped(now))
+
+    assert len(catalog.at) == 1
+    with pytest.raises(ApplicationError, match="All places to wait are taken"):
+        await attempt_at(admissions, now + timedelta(minutes=1), environment_stamped(now))
+    await soon
+    ends.worker_shutdown()
+    with pytest.raises(ApplicationError, match="shutting down"):
+        await later
+    for _ in range(2):  # one after the other, since both places are free
+        await attempt_at(admissions, datetime.now(UTC) + timedelta(seconds=0.1), environment_stamped(now))
+    assert len(catalog.at) == 4
+
+
+def test_a_fifth_of_the_slots_of_a_run_worker_is_never_taken_by_waiting():
+    assert ADMISSION_SLOTS >= 2_000
+    assert ADMISSION_SLOTS - WAITS >= ADMISSION_SLOTS / 5
 
 
 @pytest.mark.parametrize("skew", [timedelta(0), SECOND, -SECOND, timedelta(seconds=0.4)])
