@@ -78,7 +78,6 @@ _STATUSES: tuple[tuple[type[Refused], int], ...] = (
     (Refused, 409),
 )
 """The status of a refusal by its class, the first that fits; what no row names is a matter of the present state."""
-_STATUS_OF_CODE = {"invalid_limit": 422, "invalid_window": 422}
 
 
 def as_rejected(error: HorariumError) -> Rejected:
@@ -140,7 +139,7 @@ def _told(faults: tuple[Fault, ...]) -> str:
 
 
 def _refused(error: Refused) -> Rejected:
-    status = _STATUS_OF_CODE.get(error.code) or next(number for kind, number in _STATUSES if isinstance(error, kind))
+    status = next(number for kind, number in _STATUSES if isinstance(error, kind))
     objections = error.objections if isinstance(error, NotAdmissible) else ()
     return Rejected(
         status,

@@ -180,6 +180,7 @@ def require_execution(connection: Connection, environment: Environment, what: st
         raise Refused(
             "runtime_unconfigured",
             f"Environment {environment.scope.environment_id!r} has no runtime profile, so nothing can run in it.",
+            next_step="Have an operator give it one, then try again. Publication and reads work meanwhile.",
         )
     missing = [role for role in ROLES if role not in roles_present(connection, now=now)]
     if missing:

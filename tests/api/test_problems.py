@@ -1,0 +1,551 @@
+"""Every refusal is a problem document (RFC 9457), and every code that the source knows is reached by a request."""
+
+import ast
+import asyncio
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text, update
+from sqlalchemy.exc import OperationalError
+
+from horarium.api.guard import Guard
+from horarium.api.limits import Limits, Rate
+from horarium.api.metrics import Metrics
+from horarium.api.problems import TITLES
+from horarium.api.tokens import FetchedKeys, TokenVerifier
+from horarium.catalog.tables import environments
+from horarium.control import pages
+from horarium.errors import Misconfigured
+from tests.api.house import (
+    BASE,
+    HUMAN,
+    PROGRAM,
+    UNLIMITED,
+    Api,
+    Recorder,
+    make_catalog,
+    new,
+    publication,
+    set_workers,
+    token,
+)
+from tests.control.desk import SCOPE, every
+
+SOURCE = Path(__file__).parents[2] / "horarium"
+RAISED = {"Conflict", "NotFound", "Forbidden", "Unavailable", "Refused", "Rejected"}
+ABSENT = "7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11"
+
+REACHED = {}
+
+
+def reaches(code, status):
+    def note(request):
+        REACHED[code] = (status, request)
+        return request
+
+    return note
+
+
+def codes_in_source():
+    """Each code that a refusal is raised with, and the file that raises it."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if "client" in path.relative_to(SOURCE).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED:
+                for given in node.args[1 if node.func.id == "Rejected" else 0 :][:1]:
+                    if isinstance(given, ast.Constant):
+                        found.setdefault(given.value, set()).add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+FOR_AGENTS = "raised to agents and their runners, which do not come over this API"
+BEFORE = "the API finds the fault itself, before the control plane is asked"
+ELSEWHERE = {
+    "agent_missing": FOR_AGENTS,
+    "already_begun": FOR_AGENTS,
+    "event_not_handled": FOR_AGENTS,
+    "input_too_large": FOR_AGENTS,
+    "not_admitted": FOR_AGENTS,
+    "output_missing": FOR_AGENTS,
+    "output_name": FOR_AGENTS,
+    "output_too_large": FOR_AGENTS,
+    "too_early": FOR_AGENTS,
+    "ambiguous_schedule_id": "the command line's own, for the beginning of an id",
+    "invalid_limit": BEFORE,
+    "invalid_principal": BEFORE,
+    "invalid_schedule_id": BEFORE,
+    "invalid_scope": BEFORE,
+    "invalid_window": BEFORE,
+}
+
+
+# Requests that cannot be read
+
+
+@reaches("invalid_json", 400)
+def _(api):
+    return api.post("/schedules", content=b"{", headers={"Content-Type": "application/json", "Idempotency-Key": "k"})
+
+
+@reaches("idempotency_key_missing", 400)
+def _(api):
+    return api.post("/schedules", publication())
+
+
+@reaches("invalid_idempotency_key", 422)
+def _(api):
+    return api.post("/schedules", publication(), key="x" * 201)
+
+
+@reaches("invalid_cursor", 400)
+def _(api):
+    return api.get("/occurrences?after=x")
+
+
+@reaches("unauthenticated", 401)
+def _(api):
+    return api.get("", by=None)
+
+
+@reaches("keys_unavailable", 503)
+def _(api):
+    unreachable = Api(api.catalog, tokens=TokenVerifier(FetchedKeys("http://127.0.0.1:1/")))
+    return closing(unreachable, unreachable.get(""))
+
+
+@reaches("scope_missing", 403)
+def _(api):
+    return api.get("", by=token(scope="other"))
+
+
+@reaches("human_session_required", 403)
+def _(api):
+    return api.change(api.publish(), 0, "enable", by=PROGRAM)
+
+
+@reaches("path_not_found", 404)
+def _(api):
+    return api.get("!/v1/nothing")
+
+
+@reaches("method_not_allowed", 405)
+def _(api):
+    return api.ask("DELETE", "/schedules")
+
+
+@reaches("request_timeout", 408)
+def _(api):
+    async def trickle():
+        yield b"{"
+        await asyncio.sleep(30)
+
+    limits = Limits(per_principal=UNLIMITED, per_peer=UNLIMITED, body_within=timedelta(seconds=0.05))
+    slow = Api(api.catalog, limits=limits)
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "k"}
+    return closing(slow, slow.post("/schedules", content=trickle(), headers=headers))
+
+
+@reaches("body_too_large", 413)
+def _(api):
+    return api.post("/schedules", publication(padding="x" * 300_000), key=new())
+
+
+@reaches("query_too_long", 414)
+def _(api):
+    return api.get("/schedules?after=" + "x" * 5_000)
+
+
+@reaches("path_too_long", 414)
+def _(api):
+    return api.get("/receipts/" + "x" * 3_000)
+
+
+@reaches("unsupported_media_type", 415)
+def _(api):
+    return api.post("/schedules", content=b"{}", headers={"Content-Type": "text/plain", "Idempotency-Key": "k"})
+
+
+@reaches("invalid_parameter", 422)
+def _(api):
+    return api.get("/schedules?limit=0&more=1")
+
+
+@reaches("invalid_schedule", 422)
+def _(api):
+    return api.post("/schedules", {}, key=new())
+
+
+@reaches("rate_limited", 429)
+def _(api):
+    limited = Api(api.catalog, limits=Limits(per_principal=Rate(per_second=1, burst=1), per_peer=UNLIMITED))
+    limited.get("")
+    return closing(limited, limited.get(""))
+
+
+@reaches("headers_too_large", 431)
+def _(api):
+    return api.get("", headers={"X-Padding": "x" * 20_000})
+
+
+# What is not there
+
+
+@reaches("environment_not_found", 404)
+def _(api):
+    return api.get("!/v1/organizations/acme/environments/none")
+
+
+@reaches("schedule_not_found", 404)
+def _(api):
+    return api.get(f"/schedules/{ABSENT}")
+
+
+@reaches("version_not_found", 404)
+def _(api):
+    return api.get(f"/schedule-versions/{ABSENT}")
+
+
+@reaches("run_not_found", 404)
+def _(api):
+    return api.get(f"/runs/{ABSENT}")
+
+
+@reaches("receipt_not_found", 404)
+def _(api):
+    return api.get("/receipts/none")
+
+
+# What the present state forbids
+
+
+@reaches("revision_conflict", 409)
+def _(api):
+    return api.post("/schedules", publication(revision=4), key=new())
+
+
+@reaches("generation_conflict", 409)
+def _(api):
+    return api.change(api.publish(), 4, "enable")
+
+
+@reaches("digest_conflict", 409)
+def _(api):
+    receipt = api.publish()
+    return api.change(receipt, 0, "enable", version={**receipt["reference"], "digest": "sha256:" + "0" * 64})
+
+
+@reaches("version_conflict", 409)
+def _(api):
+    receipt = api.publish()
+    api.change(receipt, 0, "enable")
+    return api.change(api.publish(receipt["schedule_id"], revision=1), 1, "pause")
+
+
+@reaches("already_paused", 409)
+def _(api):
+    return api.change(api.publish(), 0, "pause")
+
+
+@reaches("schedule_retired", 409)
+def _(api):
+    receipt = api.publish()
+    api.change(receipt, 0, "retire")
+    return api.change(receipt, 1, "enable")
+
+
+@reaches("runtime_unconfigured", 409)
+def _(api):
+    receipt = api.publish()
+    profile(api, None)
+    try:
+        return api.change(receipt, 0, "enable")
+    finally:
+        profile(api, "embedded")
+
+
+@reaches("input_unreadable", 409)
+def _(api):
+    receipt = api.publish()
+    api.content.readable = False
+    try:
+        return api.change(receipt, 0, "enable")
+    finally:
+        api.content.readable = True
+
+
+@reaches("not_enabled", 409)
+def _(api):
+    return api.change(api.publish(), 0, "trigger")
+
+
+@reaches("overlap", 409)
+def _(api):
+    receipt = api.publish()
+    api.change(receipt, 0, "enable")
+    api.change(receipt, 1, "trigger")
+    return api.change(receipt, 1, "trigger")
+
+
+@reaches("run_ended", 409)
+def _(api):
+    receipt = api.publish()
+    api.change(receipt, 0, "enable")
+    run = api.change(receipt, 1, "trigger").json()["run_id"]
+    with api.catalog.writing() as connection:
+        connection.execute(
+            text(
+                "UPDATE entries SET disposition = 'failed', closed_at = first_at WHERE id = (SELECT entry FROM runs WHERE run_id = :run)"
+            ),
+            {"run": run},
+        )
+    return api.post(f"/runs/{run}/cancel", {"expected_environment_epoch": 1, "expected_reset_generation": 1}, key=new())
+
+
+@reaches("idempotency_key_reused", 409)
+def _(api):
+    key = new()
+    api.post("/schedules", publication(), key=key)
+    return api.post("/schedules", publication(), key=key)
+
+
+@reaches("environment_reset", 409)
+def _(api):
+    return api.post("/schedules", publication(expected_reset_generation=9), key=new())
+
+
+@reaches("environment_epoch_changed", 409)
+def _(api):
+    return api.post("/schedules", publication(expected_environment_epoch=9), key=new())
+
+
+# What does not answer, and what fails
+
+
+@reaches("execution_unavailable", 503)
+def _(api):
+    receipt = api.publish()
+    set_workers(api.catalog, present=False)
+    try:
+        return api.change(receipt, 0, "enable")
+    finally:
+        set_workers(api.catalog, present=True)
+
+
+@reaches("catalog_unavailable", 503)
+def _(api):
+    return failing(api, lambda *_, **__: busy())
+
+
+@reaches("misconfigured", 500)
+def _(api):
+    def broken(*_, **__):
+        raise Misconfigured("The catalog's file /srv/secret.db is damaged.")
+
+    return failing(api, broken)
+
+
+@reaches("internal_error", 500)
+def _(api):
+    return failing(api, lambda *_, **__: 1 // 0)
+
+
+def failing(api, function):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "environment", function)
+        return api.get("")
+
+
+def busy():
+    raise OperationalError(
+        "SELECT 1", {}, sqlite3.OperationalError("database is locked: host=db.internal password=hunter2")
+    )
+
+
+def profile(api, value):
+    with api.catalog.writing() as connection:
+        connection.execute(
+            update(environments).where(environments.c.org_id == SCOPE.org_id).values(runtime_profile=value)
+        )
+
+
+def closing(api, answer):
+    api.close()
+    return answer
+
+
+def is_problem(answer):
+    """Hold an answer against RFC 9457 and our own promises, and return it."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert set(body) == {"type", "title", "status", "detail", "code", "next_step", "errors", "request_id"}
+    assert body["status"] == answer.status_code
+    assert body["title"] == TITLES[answer.status_code]
+    assert body["type"] == f"urn:horarium:problem:{body['code']}"
+    assert body["detail"].endswith((".", "!", "?", "now."))
+    assert body["request_id"] == answer.headers["x-request-id"]
+    assert answer.headers["cache-control"] == "no-store"
+    for fault in body["errors"]:
+        assert set(fault) == {"pointer", "code", "detail"}
+    return body
+
+
+@pytest.mark.parametrize("code", REACHED)
+def test_a_request_reaches_this_code(api, code):
+    status, request = REACHED[code]
+    answer = request(api)
+    body = is_problem(answer)
+    assert (answer.status_code, body["code"]) == (status, code), body
+    assert body["next_step"], "a person is told what to do"
+    if status in {429, 503}:
+        assert int(answer.headers["retry-after"]) >= 1
+
+
+def test_every_code_in_the_source_is_reached_or_has_a_reason_why_not():
+    known = {*REACHED, *ELSEWHERE}
+    assert {code: files for code, files in codes_in_source().items() if code not in known} == {}
+
+
+def test_no_reason_stands_for_a_code_that_is_gone_or_reached():
+    found = codes_in_source()
+    assert [code for code in ELSEWHERE if code not in found or code in REACHED] == []
+
+
+@pytest.mark.parametrize("code", ["catalog_unavailable", "misconfigured", "internal_error"])
+def test_what_fails_inside_is_not_told_to_the_caller(api, code):
+    answer = REACHED[code][1](api).text
+    for secret in ("hunter2", "db.internal", "/srv", "ZeroDivision", "Traceback", "SELECT"):
+        assert secret not in answer
+
+
+def test_a_failure_is_logged_with_its_trace_under_the_request_id(api, capsys):
+    answer = REACHED["internal_error"][1](api)
+    said = capsys.readouterr().out
+    assert "ZeroDivisionError" in said
+    assert answer.json()["request_id"] in said
+
+
+def test_the_log_holds_no_token_and_no_query(api, capsys):
+    api.get("/schedules?limit=7")
+    api.get("/schedules", by="a.bad.token")
+    said = capsys.readouterr().out
+    assert f"path={BASE}/schedules" in said
+    assert "principal=acme/ada" in said
+    for secret in (HUMAN, HUMAN.split(".")[2], "a.bad.token", "limit=7", "Bearer"):
+        assert secret not in said
+
+
+@pytest.mark.parametrize(
+    "path", ["!/", "!/v1", "!/v1/organizations", "!/docs", "!/healthz/", "/schedules/", "/nothing", "!//etc"]
+)
+def test_an_unknown_path_is_a_problem_too(api, path):
+    answer = api.get(path)
+    assert (answer.status_code, is_problem(answer)["code"]) == (404, "path_not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/schedules", "GET, POST"),
+        ("PATCH", "", "GET"),
+        ("HEAD", "/schedules", "GET, POST"),
+        ("OPTIONS", "/schedule-previews", "POST"),
+        ("TRACE", "!/healthz", "GET"),
+        ("DELETE", f"/schedules/{ABSENT}", "GET"),
+    ],
+)
+def test_another_method_is_refused_with_those_that_are_allowed(api, method, path, allowed):
+    answer = api.ask(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    if method != "HEAD":
+        assert is_problem(answer)["code"] == "method_not_allowed"
+
+
+def test_an_answer_that_breaks_off_ends_the_connection(api):
+    """What was begun as a success cannot be made a problem any more, so it must not look whole."""
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ValueError("too late")
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+    with pytest.raises(ValueError, match="too late"):
+        api.run(Guard(app, limits=Limits(), metrics=Metrics())(scope, None, send))
+    assert [message["type"] for message in sent] == ["http.response.start"]
+
+
+def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_no_failure(api, capsys):
+    async def receive():
+        return next(messages)
+
+    messages = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    headers = {"authorization": f"Bearer {HUMAN}", "content-type": "application/json", "idempotency-key": "k"}
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": f"{BASE}/schedules",
+        "raw_path": f"{BASE}/schedules".encode(),
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("api.test", 80),
+        "scheme": "http",
+        "root_path": "",
+    }
+    api.run(api.app(scope, receive, send))
+    assert sent[0]["status"] == 400
+    assert "Traceback" not in capsys.readouterr().out
+
+
+def test_a_catalog_that_is_locked_by_another_process_is_503(tmp_path, monkeypatch):
+    monkeypatch.setattr("horarium.catalog.engine.BUSY_TIMEOUT_SECONDS", 0.2)
+    catalog = make_catalog(tmp_path)
+    api = Api(catalog)
+    other = sqlite3.connect(tmp_path / "catalog.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        body, key = publication(configuration=every(60)), new()
+        answer = api.post("/schedules", body, key=key)
+        assert (answer.status_code, is_problem(answer)["code"]) == (503, "catalog_unavailable")
+        other.execute("ROLLBACK")
+        assert api.post("/schedules", body, key=key).json()["replayed"] is False
+    finally:
+        other.close()
+        api.close()
+        catalog.close()
+
+
+def test_cancelling_while_temporal_is_down_is_503_and_can_be_repeated(catalog):
+    hands = Recorder()
+    api = Api(catalog, hands=hands)
+    try:
+        receipt = api.publish()
+        api.change(receipt, 0, "enable")
+        run = api.change(receipt, 1, "trigger").json()["run_id"]
+        body, key = {"expected_environment_epoch": 1, "expected_reset_generation": 1}, new()
+        hands.reachable = False
+        answer = api.post(f"/runs/{run}/cancel", body, key=key)
+        assert (answer.status_code, is_problem(answer)["code"]) == (503, "execution_unavailable")
+        hands.reachable = True
+        hands.calls.clear()
+        again = api.post(f"/runs/{run}/cancel", body, key=key)
+        assert (again.status_code, again.json()["replayed"]) == (202, True)
+        assert [what for what, _ in hands.calls] == ["cancel_run"]
+        kinds = [each["kind"] for each in api.get(f"/schedules/{receipt['schedule_id']}/events").json()["events"]]
+        assert kinds.count("cancel_asked") == 1
+    finally:
+        api.close()
