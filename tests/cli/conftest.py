@@ -148,7 +148,7 @@ class Installation:
         self.write(presence.register_agent, SCOPE, "triage@1", discovery, lease_until=now, now=now)
         content = self.settings.data / "content"
         (content / "inputs" / "inbox.json").write_text("{}")
-        (content / "outputs" / "reports").mkdir()
+        (content / "outputs" / "reports").mkdir(exist_ok=True)
 
 
 @pytest.fixture

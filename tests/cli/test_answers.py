@@ -135,7 +135,11 @@ def test_a_folder_without_an_installation_is_told_and_not_made(program, tmp_path
 
 
 BROKEN = {
-    "no database": ("catalog.db", "this is a text and was never a database, whatever it is called", "is no SQLite database"),
+    "no database": (
+        "catalog.db",
+        "this is a text and was never a database, whatever it is called",
+        "is no SQLite database",
+    ),
     "no tables": ("catalog.db", "", "horarium db upgrade"),
 }
 
