@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -106,6 +106,7 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     """Write down how a run ended and free its slot, once; a later outcome changes nothing.
 
     Whatever was reported is cut to what can be stored, and never refused: a run that is not settled holds its slot for good.
+    A run that no agent has begun did not fail: it is `not_started` with `start_unknown`, and no failure for the policy.
     A failure of a run by the calendar ends its activation in review, in this transaction, where the policy says so.
     Returns the activation that waits for the slot, if one does.
     """
@@ -118,6 +119,11 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         return None
     if entry.closed_at is not None:
         return nudge_if_waiting(connection, schedule)
+    run = ledger.find_run(connection, key.run_id)
+    if outcome.disposition in FAILURES and (run is None or run.begun_at is None):
+        # Its agent cannot have failed: none has claimed it. A runner that dies before it claims looks the same from outside
+        # as one that dies in the middle.
+        outcome = replace(outcome, disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
     ledger.close(connection, entry, outcome.disposition, outcome.reason, now=now)
     ledger.change_run(
         connection,

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from horarium.catalog import ledger
 from horarium.catalog.schedules import find_live
 from horarium.catalog.sweeping import Unsettled
 from horarium.control.activation import send_to_review
@@ -26,9 +27,14 @@ def review_if_live(connection: Connection, key: ActivationKey, *, because: str, 
 def settle_lost(connection: Connection, run: Unsettled, *, closed_as: str, now: datetime) -> ActivationKey | None:
     """Close the entry of a run whose workflow is closed, or unknown, and has not settled it (DESIGN.md, section 5).
 
-    `closed_as` is what Temporal says: `terminated`, `cancelled`, `absent` or anything else. Nothing happens to a run that was
-    settled meanwhile. Returns the activation that waits for the slot, if one does.
+    `closed_as` is what Temporal says: `terminated`, `cancelled`, `absent` or anything else. Nothing happens to a run that went
+    on since it was listed (the answer is about what it was then): the next sweep looks again. Returns the activation that
+    waits for the slot, if one does.
     """
+    found = find_live(connection, run.key.activation, lock=True)
+    entry = None if found is None else ledger.find_entry(connection, found[0], run.key)
+    if entry is None or entry.disposition is not run.disposition:
+        return None
     return settle(connection, run.key, _outcome(run, closed_as), now=now)
 
 
@@ -44,4 +50,4 @@ def _outcome(run: Unsettled, closed_as: str) -> Outcome:
     if run.disposition is Disposition.ADMITTED:
         # It was on its way to an agent, and nobody is left who could say whether it arrived.
         return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
-    return Outcome(disposition=Disposition.FAILED, reason=Reason.RUN_LOST)
+    return Outcome(disposition=Disposition.FAILED, reason=Reason.OUTCOME_LOST)

@@ -84,6 +84,7 @@ class Reason(StrEnum):
 
     AGENT_REPORTED_FAILURE = "agent_reported_failure"
     AGENT_LOST = "agent_lost"
+    OUTCOME_LOST = "outcome_lost"
     TIME_LIMIT = "time_limit"
     CANCELLED_BY_OPERATOR = "cancelled_by_operator"
     TERMINATED_BY_OPERATOR = "terminated_by_operator"
@@ -118,6 +119,7 @@ _SENTENCES = {
     Reason.START_UNKNOWN: "The run was handed over and its start was never confirmed; it may have run.",
     Reason.AGENT_REPORTED_FAILURE: "The agent reported that it failed.",
     Reason.AGENT_LOST: "The agent runner stopped in the middle of the run.",
+    Reason.OUTCOME_LOST: "The agent had begun, and the run's workflow closed without saying how it ended.",
     Reason.TIME_LIMIT: "The run passed its time limit.",
     Reason.CANCELLED_BY_OPERATOR: "The run was cancelled by hand.",
     Reason.TERMINATED_BY_OPERATOR: "The run's workflow was terminated by hand.",

@@ -297,16 +297,19 @@ class TestPauseOnFailure:
         desk.now = at(5)
         manual = desk.hold_by_hand("receipt")
         desk.admit(manual)
+        desk.begin(manual)
         desk.settle(manual, Disposition.FAILED)
         assert desk.activation().is_live
 
     def test_nor_does_a_failure_where_the_policy_does_not_ask_for_it(self, desk: Desk) -> None:
         loop = admitted(desk)
+        desk.begin(loop.run(60))
         desk.settle(loop.run(60), Disposition.FAILED)
         assert desk.activation().is_live
 
     def test_a_run_of_an_earlier_generation_fails_without_the_current_one(self, desk: Desk) -> None:
         loop = admitted(desk, pause_on_failure=True)
+        desk.begin(loop.run(60))
         desk.now = at(65)
         desk.enable()
         desk.now = at(70)
@@ -314,8 +317,28 @@ class TestPauseOnFailure:
         assert desk.activation().is_live
         assert desk.activation(1).ended_as == "superseded"
 
+    @pytest.mark.parametrize("ends_as", sorted(FAILURES))
+    def test_nor_does_the_loss_of_a_run_that_no_agent_had_begun(self, desk: Desk, ends_as: Disposition) -> None:
+        """Its runner took it from the queue and died before it claimed it. Seen from outside it died in the middle."""
+        loop = admitted(desk, pause_on_failure=True)
+        desk.settle(loop.run(60), ends_as, Reason.AGENT_LOST)
+        [entry] = desk.entries()
+        assert (entry.disposition, entry.reason) == (Disposition.NOT_STARTED, Reason.START_UNKNOWN)
+        assert desk.activation().is_live
+        assert desk.holding() == 0
+
+    @pytest.mark.parametrize("ends_as", sorted(FAILURES))
+    def test_the_loss_of_one_that_an_agent_had_begun_is_a_failure(self, desk: Desk, ends_as: Disposition) -> None:
+        loop = admitted(desk, pause_on_failure=True)
+        desk.begin(loop.run(60))
+        desk.settle(loop.run(60), ends_as, Reason.AGENT_LOST)
+        [entry] = desk.entries()
+        assert (entry.disposition, entry.reason) == (ends_as, Reason.AGENT_LOST)
+        assert desk.activation().ended_as == "review"
+
     def test_other_admitted_runs_go_on(self, desk: Desk) -> None:
         loop = admitted(desk, overlap="allow", pause_on_failure=True)
+        desk.begin(loop.run(60))
         loop.step_at(117)
         desk.now = at(120)
         desk.admit(loop.run(120))
@@ -336,6 +359,7 @@ class TestPauseOnFailure:
     def test_a_settlement_that_was_held_up_ends_it_after_what_was_decided_meanwhile(self, desk: Desk) -> None:
         """The catalog was away from this run's worker only; others were admitted in the meantime."""
         loop = admitted(desk, overlap="allow", pause_on_failure=True)
+        desk.begin(loop.run(60))
         loop.step_at(117)
         desk.now = at(120)
         desk.admit(loop.run(120))
