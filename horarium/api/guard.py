@@ -1,6 +1,7 @@
 """The outermost layer of the application: bounds, request ids, the access log, figures, and the last answer to a failure."""
 
 import time
+import traceback
 import uuid
 from typing import Any
 
@@ -55,8 +56,10 @@ class Guard:
                 await self._app(scope, receive, sending)
             else:
                 await problems.answer(refused, request_id=request_id)(scope, receive, sending)
-        except Exception:
-            _logger.exception("request_failed", request_id=request_id)
+        except Exception as error:
+            # Formatted here: what a terminal's renderer makes of a trace shows local values, the token among them.
+            trace = "".join(traceback.format_exception(error))
+            _logger.error("request_failed", request_id=request_id, exception=trace)  # noqa: TRY400 - as above
             if status:
                 raise  # a part of the answer is out, so the connection has to end
             await problems.answer(problems.failure(), request_id=request_id)(scope, receive, sending)

@@ -1,0 +1,184 @@
+"""What another organization owns is not there: for every route that the application has, a new one included."""
+
+import re
+
+import pytest
+
+from horarium.api.routes import environments, ledger, previews, receipts, runs, schedules
+from horarium.api.routes.paths import PREFIX
+from tests.api.house import HUMAN, STRANGER, Api, Recorder, make_catalog, new, publication, review, token
+
+CANCEL = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
+OPEN = {"/healthz", "/readyz", "/version", "/metrics", "/openapi.json"}
+"""What has no tenant in it."""
+
+
+def routes():
+    modules = (environments, ledger, previews, receipts, runs, schedules)
+    return sorted(
+        (method, route.path) for module in modules for route in module.router.routes for method in sorted(route.methods)
+    )
+
+
+@pytest.fixture(scope="module")
+def owned(tmp_path_factory):
+    """An application, and what acme owns in it: a schedule that is enabled, with a run, and the keys of its receipts."""
+    catalog = make_catalog(tmp_path_factory.mktemp("tenancy"))
+    api = Api(catalog, hands=Recorder())
+    receipt = api.publish()
+    api.change(receipt, 0, "enable", key="enabled")
+    run = api.change(receipt, 1, "trigger").json()["run_id"]
+    yield api, {**receipt, "run_id": run, "key": "enabled"}
+    api.close()
+    catalog.close()
+
+
+def body_of(path, thing):
+    end = path.rsplit("/", 1)[-1]
+    match end:
+        case "schedules":
+            return publication(thing["schedule_id"], revision=1)
+        case "activation":
+            return {**review(thing, 1), "enabled": False}
+        case "retirement" | "runs":
+            return review(thing, 1)
+        case "cancel":
+            return CANCEL
+        case "schedule-previews":
+            return {"spec": publication()["configuration"]}
+    raise AssertionError(f"give this test a body for {path}")
+
+
+def address(path, thing, organization):
+    names = {"org_id": organization, "environment_id": "test", **thing}
+    return "!" + re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: names[match[1]], path)
+
+
+def send(api, method, path, thing, *, by, organization="acme"):
+    parts = {}
+    if method == "POST":
+        parts = {"json": body_of(path, thing), "key": new()}
+    return api.ask(method, address(path, thing, organization), by=by, **parts)
+
+
+def state(api, thing):
+    """All that acme can see of its schedule."""
+    return [
+        api.get(path).json()
+        for path in (
+            f"/schedules/{thing['schedule_id']}",
+            f"/schedules/{thing['schedule_id']}/events",
+            f"/runs/{thing['run_id']}",
+            "/schedules",
+        )
+    ]
+
+
+def test_the_routes_are_all_that_the_application_has(owned):
+    api, _ = owned
+    described = {
+        (method.upper(), path.replace("/receipts/{key}", "/receipts/{key:path}"))
+        for path, operations in api.app.openapi()["paths"].items()
+        for method in operations
+    }
+    assert described - set(routes()) == {("GET", path) for path in OPEN - {"/openapi.json"}}
+    assert {path for _, path in routes() if not path.startswith(PREFIX)} == set()
+    assert len(routes()) >= 16
+
+
+@pytest.mark.parametrize(("method", "path"), routes())
+def test_another_organizations_route_is_not_there(owned, method, path):
+    api, thing = owned
+    before = state(api, thing)
+    answer = send(api, method, path, thing, by=STRANGER)
+    assert (answer.status_code, answer.json()["code"]) == (404, "environment_not_found")
+    # In the same words as an environment that does not exist at all.
+    nowhere = send(api, method, path, thing, by=token(sub="eve", org="globex"), organization="nowhere")
+    assert nowhere.json()["detail"] == answer.json()["detail"].replace("'acme'", "'nowhere'")
+    assert state(api, thing) == before
+
+
+@pytest.mark.parametrize(("method", "path"), routes())
+def test_an_id_of_another_organization_is_not_found_in_ones_own(owned, method, path):
+    """The ids are guessed right, and the environment is the stranger's own."""
+    api, thing = owned
+    before = state(api, thing)
+    answer = send(api, method, path, thing, by=STRANGER, organization="globex")
+    if path.removeprefix(PREFIX) in {"", "/schedules", "/schedule-previews", "/occurrences", "/runs"}:
+        # What these say is about the stranger's own environment, where nothing has those ids.
+        assert not any(thing[name] in answer.text for name in ("resource_id", "run_id", "receipt_id"))
+    else:
+        assert (answer.status_code, answer.json()["code"].endswith("_not_found")) == (404, True), answer.text
+    assert state(api, thing) == before
+
+
+@pytest.mark.parametrize(("method", "path"), routes())
+def test_no_route_answers_without_a_token(owned, method, path):
+    api, thing = owned
+    assert send(api, method, path, thing, by=None).status_code == 401
+
+
+@pytest.mark.parametrize(("method", "path"), routes())
+def test_no_route_answers_without_the_scope(owned, method, path):
+    api, thing = owned
+    answer = send(api, method, path, thing, by=token(scope="openid profile"))
+    assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [each for each in routes() if each[0] == "POST" and "previews" not in each[1]]
+)
+def test_every_change_needs_a_key(owned, method, path):
+    api, thing = owned
+    answer = api.ask(method, address(path, thing, "acme"), json=body_of(path, thing))
+    assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing")
+
+
+@pytest.mark.parametrize(
+    "name", ["acme%2Ftest", "..", "%2e%2e", "acme%00", "a" * 65, "ACME", "acme%20", "-", "é", "acme;", "%ff"]
+)
+def test_an_organization_of_another_spelling_is_another_one(owned, name):
+    api, _ = owned
+    answer = api.ask("GET", f"!/v1/organizations/{name}/environments/test")
+    assert answer.status_code == 404
+    assert api.get("", by=HUMAN).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "0",
+        "7b0c7c3e",
+        "7b0c7c3e4f0e4f539f0b0a5d2f2d8a11",
+        "{7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11}",
+        "%00",
+        "..%2f..",
+        "1%27--",
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["/schedules/{}", "/schedules/{}/occurrences", "/schedules/{}/events", "/schedule-versions/{}", "/runs/{}"]
+)
+def test_an_id_that_is_no_uuid_names_nothing(owned, path, text):
+    api, _ = owned
+    assert api.get(path.format(text)).status_code == 404
+
+
+def test_a_uuid_in_capitals_is_the_same_uuid(owned):
+    api, thing = owned
+    found = api.get(f"/schedules/{thing['schedule_id'].upper()}")
+    assert found.json()["schedule_id"] == thing["schedule_id"]
+
+
+def test_two_organizations_may_use_one_schedule_id(owned):
+    api, thing = owned
+    answer = api.ask(
+        "POST",
+        "!/v1/organizations/globex/environments/test/schedules",
+        by=token(sub="eve", org="globex"),
+        key=new(),
+        json=publication(thing["schedule_id"]),
+    )
+    assert answer.status_code == 201
+    assert api.get(f"/schedules/{thing['schedule_id']}").json()["published_by"] == "ada"
