@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, literal, select, update
 
 from horarium.catalog.schedules import Schedule
-from horarium.catalog.tables import activations, agents, runtime, schedules, workers
+from horarium.catalog.tables import activations, agents, runtime, schedules, sweeps, workers
 from horarium.catalog.upsert import upsert
 from horarium.schedule.identity import Scope
 
@@ -18,8 +18,10 @@ ROLES = ("schedules", "runs")
 """The two runtime workers."""
 _LEFT = " (left)"
 """Behind the role of a worker that left in good order, so that its row counts as nobody's presence."""
-UNSETTLED = frozenset({"pending", "stopping", "error"})
+UNSETTLED = frozenset({"pending", "stopping"})
 """Observed states that are on their way to another one: the controller looks again at its next tick."""
+_LIVE = frozenset({"active", "error"})
+"""Observed states of what may be live: each sweep looks again, and a tick only once it has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,7 @@ def observe(
         activations.c.generation == generation,
         activations.c.ended_at.is_not(None),
     )
-    open_question: ColumnElement[bool] = literal(state in UNSETTLED) if state != "active" else ended
+    open_question: ColumnElement[bool] = ended if state in _LIVE else literal(state in UNSETTLED)
     connection.execute(
         update(schedules)
         .where(schedules.c.id == schedule_row, schedules.c.generation == generation)
@@ -160,14 +162,32 @@ def observe(
 
 
 def observations(connection: Connection, of: Sequence[Schedule]) -> dict[int, Observation]:
-    """The last observation of each schedule that has one, by row."""
-    query = select(runtime).where(runtime.c.schedule.in_([schedule.row for schedule in of]))
+    """The last observation of each schedule that has one, by row; one that a later sweep found unchanged is as old as that."""
+    query = (
+        select(runtime, sweeps.c.swept_at)
+        .select_from(
+            runtime.join(schedules, schedules.c.id == runtime.c.schedule).outerjoin(
+                sweeps,
+                and_(sweeps.c.org_id == schedules.c.org_id, sweeps.c.environment_id == schedules.c.environment_id),
+            )
+        )
+        .where(runtime.c.schedule.in_([schedule.row for schedule in of]))
+    )
     return {
         row.schedule: Observation(
-            generation=row.generation, state=row.state, reason=row.reason, observed_at=row.observed_at
+            generation=row.generation,
+            state=row.state,
+            reason=row.reason,
+            observed_at=max(row.observed_at, row.swept_at or row.observed_at),
         )
         for row in connection.execute(query)
     }
+
+
+def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime) -> None:
+    """Write down that a sweep that began then has looked at every schedule of an environment, and told what it found."""
+    key = {"org_id": scope.org_id, "environment_id": scope.environment_id}
+    upsert(connection, sweeps, key, {"swept_at": began_at})
 
 
 def _agent(scope: Scope, agent_version: str) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, case, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, select, tuple_, update
 
 from horarium.catalog.tables import activations, entries, runs, runtime, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
@@ -13,14 +13,18 @@ from horarium.schedule.ledger import HOLDING, Disposition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A schedule's current activation, and what was last observed of it."""
+    """A schedule's current activation, and what was last observed of it: `(generation, state, reason)`."""
 
     row: int
     key: ActivationKey
     enabled: bool
     ended_as: str | None
     ended_reason: str | None
-    observed: str | None
+    revision: int
+    accounted_through: datetime
+    attended_until: datetime | None
+    waiting: bool
+    observed: tuple[int, str, str | None] | None
 
     @property
     def is_live(self) -> bool:
@@ -30,12 +34,13 @@ class Watched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
-    """A run that holds a slot, with what decides how to go on if its workflow is gone."""
+    """A run that holds a slot, with what decides how to go on if its workflow is gone. `place` is where it is listed."""
 
     key: RunKey
     workflow_id: str
     disposition: Disposition
     window_from: datetime
+    place: tuple[int, datetime, int]
 
 
 def watched(connection: Connection, scope: Scope, *, all_live: bool) -> Sequence[Watched]:
@@ -58,7 +63,13 @@ def _watched(connection: Connection, *which: ColumnElement[bool]) -> dict[int, W
             activations.c.enabled,
             activations.c.ended_as,
             activations.c.ended_reason,
+            activations.c.revision,
+            activations.c.accounted_through,
+            activations.c.attended_until,
+            activations.c.waiting,
+            runtime.c.generation.label("observed_generation"),
             runtime.c.state,
+            runtime.c.reason,
         )
         .select_from(
             schedules.join(
@@ -75,7 +86,11 @@ def _watched(connection: Connection, *which: ColumnElement[bool]) -> dict[int, W
             enabled=row.enabled,
             ended_as=row.ended_as,
             ended_reason=row.ended_reason,
-            observed=row.state,
+            revision=row.revision,
+            accounted_through=row.accounted_through,
+            attended_until=row.attended_until,
+            waiting=row.waiting,
+            observed=None if row.state is None else (row.observed_generation, row.state, row.reason),
         )
         for row in connection.execute(query)
     }
@@ -106,15 +121,24 @@ def mark_closed(connection: Connection, activation_row: int) -> None:
     connection.execute(update(activations).where(activations.c.id == activation_row).values(workflow_closed=True))
 
 
-def unsettled_runs(connection: Connection, scope: Scope, *, before: datetime, limit: int) -> Sequence[Unsettled]:
-    """Runs without an answer that took their slot, and whose nominal time passed, before an instant.
+def unsettled_runs(
+    connection: Connection,
+    scope: Scope,
+    *,
+    before: datetime,
+    limit: int,
+    after: tuple[int, datetime, int] | None = None,
+) -> Sequence[Unsettled]:
+    """A page of the runs without an answer that took their slot, and whose nominal time passed, before an instant.
 
-    First those that nobody has decided on, then the others, each oldest first: however many runs are long, one that was
-    never started is seen.
+    First those that nobody has decided on, then the others, each oldest first; the next page begins behind the place `after`.
     """
     undecided = case((entries.c.disposition == Disposition.STAGED, 0), else_=1)
+    behind = [] if after is None else [tuple_(undecided, entries.c.first_at, entries.c.id) > after]
     query = (
         select(
+            undecided.label("decided"),
+            entries.c.id,
             entries.c.generation,
             entries.c.first_at,
             entries.c.trigger,
@@ -134,8 +158,9 @@ def unsettled_runs(connection: Connection, scope: Scope, *, before: datetime, li
             entries.c.disposition.in_(sorted(HOLDING)),
             entries.c.first_at < before,
             entries.c.held_since < before,
+            *behind,
         )
-        .order_by(undecided, entries.c.first_at)
+        .order_by(undecided, entries.c.first_at, entries.c.id)
         .limit(limit)
     )
     return [
@@ -148,6 +173,7 @@ def unsettled_runs(connection: Connection, scope: Scope, *, before: datetime, li
             workflow_id=row.workflow_id,
             disposition=Disposition(row.disposition),
             window_from=row.window_from,
+            place=(row.decided, row.first_at, row.id),
         )
         for row in connection.execute(query)
     ]

@@ -249,6 +249,15 @@ runtime = Table(
     Column("observed_at", Instant, nullable=False),
 )
 
+# When every schedule of an environment was looked at: what did not change is not written down again one by one.
+sweeps = Table(
+    "sweeps",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("swept_at", Instant, nullable=False),
+)
+
 agents = Table(
     "agents",
     metadata,

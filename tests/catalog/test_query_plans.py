@@ -11,6 +11,8 @@ from sqlalchemy import event, insert
 from horarium.catalog import Catalog, ledger, presence, sweeping
 from horarium.catalog.schedules import insert_activation, require_schedule
 from horarium.catalog.tables import entries
+from horarium.control.records import record
+from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition, Reason
 from tests.control.desk import SCOPE, Desk, Loop, at, every, open_catalog
 
@@ -77,7 +79,8 @@ def ticks(desk: Desk) -> None:
     for all_live in (False, True):
         desk.read(sweeping.watched, SCOPE, all_live=all_live)
     desk.read(sweeping.lingering, SCOPE)
-    desk.read(sweeping.unsettled_runs, SCOPE, before=desk.now, limit=500)
+    for after in (None, (0, desk.now, 1)):
+        desk.read(sweeping.unsettled_runs, SCOPE, before=desk.now, limit=500, after=after)
 
 
 def test_no_question_reads_a_table_through(catalog: Catalog) -> None:
@@ -173,9 +176,11 @@ def desk_is_paused(connection: Any, desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("state", "looked_at"),
-    [("active", False), ("pending", True), ("error", True), ("stopping", True), ("review", False)],
+    [("active", False), ("pending", True), ("error", False), ("stopping", True), ("review", False)],
 )
-def test_a_schedule_is_looked_at_until_it_is_as_it_should_be(catalog: Catalog, state: str, looked_at: bool) -> None:
+def test_a_schedule_is_looked_at_by_every_tick_until_it_is_as_it_should_be(
+    catalog: Catalog, state: str, looked_at: bool
+) -> None:
     desk = Desk(catalog)
     desk.enabled(every(60))
     row = desk.read(lambda connection: require_schedule(connection, desk.key).row)
@@ -189,14 +194,15 @@ def test_a_schedule_is_looked_at_until_it_is_as_it_should_be(catalog: Catalog, s
     assert watched(all_live=True) == [row]
 
 
-def test_what_was_seen_before_a_change_does_not_hide_the_change(catalog: Catalog) -> None:
+@pytest.mark.parametrize("state", ["active", "error"])
+def test_what_was_seen_before_a_change_does_not_hide_the_change(catalog: Catalog, state: str) -> None:
     """The controller looked, then the activation ended or a new one came, then the controller wrote down what it had seen."""
     desk = Desk(catalog)
     loop = desk.enabled(every(60, pause_on_failure=True))
     loop.step_at(57)
     loop.has_run(60, ends=70, disposition=Disposition.FAILED)
     row = desk.read(lambda connection: require_schedule(connection, desk.key).row)
-    desk.write(presence.observe, row, generation=1, state="active", reason=None, now=at(71))
+    desk.write(presence.observe, row, generation=1, state=state, reason=None, now=at(71))
     assert [each.row for each in desk.read(sweeping.watched, SCOPE, all_live=False)] == [row]
     desk.write(presence.observe, row, generation=1, state="review", reason=None, now=at(72))
     assert desk.read(sweeping.watched, SCOPE, all_live=False) == []
@@ -205,14 +211,43 @@ def test_what_was_seen_before_a_change_does_not_hide_the_change(catalog: Catalog
     assert [each.row for each in desk.read(sweeping.watched, SCOPE, all_live=False)] == [row]
 
 
-def test_a_run_without_an_answer_is_found_oldest_first(catalog: Catalog) -> None:
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_a_run_without_an_answer_is_found_oldest_first_and_on_whatever_page(catalog: Catalog, limit: int) -> None:
+    """Undecided ones before the others; two are due at the same time."""
     found = []
-    for offset in (60, 120):
+    for offset in (60, 120, 120, 180):
         desk = Desk(catalog)
         loop = desk.enabled(every(offset))
         loop.step_at(offset - 3)
         found.append(loop.run(offset))
-    assert [each.key for each in desk.read(sweeping.unsettled_runs, SCOPE, before=at(200), limit=5)] == found
+        if offset == 60:
+            desk.now = at(61)
+            desk.admit(found[0])
+    listed = []
+    after = None
+    while page := desk.read(sweeping.unsettled_runs, SCOPE, before=at(300), limit=limit, after=after):
+        listed += [each.key for each in page]
+        after = page[-1].place
+    assert listed == [*found[1:], found[0]]
+
+
+def test_a_clean_sweep_is_the_last_check_of_what_did_not_change(catalog: Catalog) -> None:
+    """Of every schedule of its environment that was not looked at later still."""
+    desk, other = Desk(catalog), Desk(catalog)
+    for each, seen in ((desk, 10), (other, 30)):
+        each.enabled(every(60))
+        row = each.read(lambda connection, each=each: require_schedule(connection, each.key).row)
+        each.write(presence.observe, row, generation=1, state="active", reason=None, now=at(seen))
+
+    def checked(each: Desk) -> str:
+        return str(each.read(record, each.key, now=at(40))["runtime"]["observed_at"])
+
+    assert (checked(desk), checked(other)) == ("2026-11-30T12:00:10Z", "2026-11-30T12:00:30Z")
+    desk.write(presence.note_sweep, SCOPE, began_at=at(20))
+    desk.write(presence.note_sweep, Scope(org_id="acme", environment_id="other"), began_at=at(90))
+    assert (checked(desk), checked(other)) == ("2026-11-30T12:00:20Z", "2026-11-30T12:00:30Z")
+    desk.write(presence.note_sweep, SCOPE, began_at=at(35))
+    assert (checked(desk), checked(other)) == ("2026-11-30T12:00:35Z", "2026-11-30T12:00:35Z")
 
 
 def test_an_entry_that_begins_before_a_time_and_reaches_into_it_is_listed(catalog: Catalog) -> None:

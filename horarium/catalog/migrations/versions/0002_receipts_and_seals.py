@@ -1,4 +1,4 @@
-"""Receipts and seals, and who asked for a manual run"""
+"""Receipts, seals and sweeps, and who asked for a manual run"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -47,6 +47,13 @@ def upgrade() -> None:
         sa.UniqueConstraint("org_id", "environment_id", "minute", name=op.f("uq_seals_org_id_environment_id_minute")),
         sa.UniqueConstraint("org_id", "environment_id", "number", name=op.f("uq_seals_org_id_environment_id_number")),
     )
+    op.create_table(
+        "sweeps",
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("swept_at", Instant(), nullable=False),
+        sa.PrimaryKeyConstraint("org_id", "environment_id", name=op.f("pk_sweeps")),
+    )
     # Events of before stay as they are: without a seal, until the first one takes them all.
     op.add_column("audit_events", sa.Column("seal", sa.Integer(), nullable=True))
     op.create_index(
@@ -69,5 +76,6 @@ def downgrade() -> None:
         postgresql_where=sa.text("seal IS NULL"),
     )
     op.drop_column("audit_events", "seal")
+    op.drop_table("sweeps")
     op.drop_table("seals")
     op.drop_table("receipts")
