@@ -69,7 +69,11 @@ def _print_seals(verified: Verified) -> None:
     for fault in verified.faults:
         print(f"SEAL: {printable(fault.sentence)}")
     if verified.last is None:
-        print(f"Audit events: none of {verified.unsealed} is sealed yet.")
+        print(
+            f"No seal yet; {verified.unsealed} audit events wait for the first one."
+            if verified.unsealed
+            else "No events."
+        )
         return
     fit = "Some seals do not fit" if verified.faults else "Every seal fits"
     waiting = f", {verified.unsealed} wait for the next one" if verified.unsealed else ""
