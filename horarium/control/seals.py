@@ -135,10 +135,12 @@ def _compared(
         yield SealFault(number=seal.number, code="chain_broken", sentence=sentence)
     if len(events) != seal.count:
         code = "event_missing" if len(events) < seal.count else "event_added"
-        sentence = f"Seal {seal.number} was made over {seal.count} events. {_told(len(events))} under it now."
+        sentence = f"Seal {seal.number} was made over {seal.count}. {_told(len(events))} under it now."
         yield SealFault(number=seal.number, code=code, sentence=sentence)
     elif _digest(scope, seal, events) != seal.digest:
-        sentence = f"Seal {seal.number} does not fit its {seal.count} events: one of them, or the seal, was changed."
+        sentence = (
+            f"Seal {seal.number} does not fit what stands under it ({seal.count}): an event, or the seal, was changed."
+        )
         yield SealFault(number=seal.number, code="event_changed", sentence=sentence)
     yield from _made_up(events, before, number=seal.number)
 

@@ -68,14 +68,9 @@ def _print(result: Audit) -> None:
 def _print_seals(verified: Verified) -> None:
     for fault in verified.faults:
         print(f"SEAL: {printable(fault.sentence)}")
-    if verified.last is None:
-        print(
-            f"No seal yet; {verified.unsealed} audit events wait for the first one."
-            if verified.unsealed
-            else "No events."
-        )
+    if verified.last is None and not verified.unsealed and not verified.faults:
         return
-    fit = "Some seals do not fit" if verified.faults else "Every seal fits"
-    waiting = f", {verified.unsealed} wait for the next one" if verified.unsealed else ""
-    print(f"{fit} the audit events: {verified.count} seals over {verified.events} events{waiting}.")
-    print(f"Newest seal: {verified.last.number}, {verified.last.digest}")
+    verdict = "Some seals do not fit." if verified.faults else "Every seal fits."
+    print(f"Audit events: {verified.events} sealed, {verified.unsealed} waiting for the next seal. {verdict}")
+    if verified.last is not None:
+        print(f"Newest seal: {verified.last.number}, {verified.last.digest}")
