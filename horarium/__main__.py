@@ -12,6 +12,8 @@ def main() -> None:
     """Run the command line; exit 2 with a sentence where only the library is installed."""
     try:
         command_line = importlib.import_module("starter.cli")
+    except KeyboardInterrupt:  # before any command was read
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name not in {"starter", "starter.cli", "typer", "temporalio", "rich", "yaml"}:
             raise

@@ -2,7 +2,9 @@
 
 import asyncio
 import importlib.metadata
+import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -18,6 +20,7 @@ from horarium.errors import Misconfigured
 from starter.hands import TemporalHands
 from starter.keys import load_key, verification_key
 from starter.ports import listen
+from worker.logs import tell
 from worker.processes import open_catalog, until_told
 from worker.settings import Settings
 
@@ -85,7 +88,7 @@ async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
             await asyncio.sleep(0.01)
         if not serving.done():
             shown = f"[{host}]" if ":" in host else host
-            print(f"Listening on http://{shown}:{port}", flush=True)
+            _say_where(f"Listening on http://{shown}:{port}")
             told = asyncio.create_task(until_told())
             await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -124,3 +127,11 @@ def _listener(host: str, port: int) -> socket.socket:
             f"Cannot listen at {host}, port {port}: {error.strerror}. Stop what uses it, or name another with --port "
             "(0 for any free one)."
         ) from error
+
+
+def _say_where(sentence: str) -> None:
+    """On stdout; but where that is one file with stderr, as a line of the log."""
+    if os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno()):
+        tell(sentence)
+    else:
+        print(sentence, flush=True)

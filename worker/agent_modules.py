@@ -88,16 +88,20 @@ def _is_there(names: Sequence[str]) -> bool:
         found = importlib.util.find_spec(names[0])
     except (ImportError, ValueError):
         return False
+    if found is None:
+        return False
+    folders = list(found.submodule_search_locations or [])
     for depth in range(1, len(names)):
-        if found is None or found.submodule_search_locations is None:
-            return False
         try:
-            found = PathFinder.find_spec(".".join(names[: depth + 1]), list(found.submodule_search_locations))
-        except (
-            KeyError
-        ):  # a folder without __init__.py inside of another package knows its place only once it is imported
-            return True
-    return found is not None
+            found = PathFinder.find_spec(".".join(names[: depth + 1]), folders)
+        except KeyError:
+            # A folder without __init__.py; Python tells its places only once what is around it was imported.
+            folders = [str(place) for place in (Path(each, names[depth]) for each in folders) if place.is_dir()]
+            continue
+        if found is None:
+            return False
+        folders = list(found.submodule_search_locations or [])
+    return True
 
 
 def elsewhere(command: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ What each does is in the module that it imports when it is called.
 # A command imports what it needs and nothing else, so that `--help` and `validate` answer at once.
 # ruff: noqa: PLC0415
 
+import sys
 from datetime import timedelta
 from typing import Annotated
 
@@ -109,7 +110,11 @@ def dev(
     output: Form = None,
 ) -> None:
     """Run everything on this machine until Ctrl-C: Temporal, workers, controller, API and example agents."""
-    from starter.cli import hosting
+    try:
+        from starter.cli import hosting
+    except KeyboardInterrupt:  # importing takes a second, in which Ctrl-C means the same as later
+        print("Stopped.", file=sys.stderr)
+        raise typer.Exit(0) from None
 
     leave(
         hosting.develop(

@@ -1,5 +1,7 @@
 """`setup`, `db upgrade`, and the commands that keep running: `worker`, `controller`, `dev` and `demo`."""
 
+import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -98,14 +100,19 @@ async def develop(
     """Run a whole installation on this machine."""
     from starter.dev import EXAMPLE_AGENTS, dev  # noqa: PLC0415 - what only this command needs
 
-    return await dev(
-        load(data=data),
-        temporal_port=temporal_port,
-        ui_port=ui_port,
-        api_port=api_port,
-        agents=agents or EXAMPLE_AGENTS,
-        json_output=output is Output.JSON,
-    )
+    try:
+        return await dev(
+            load(data=data),
+            temporal_port=temporal_port,
+            ui_port=ui_port,
+            api_port=api_port,
+            agents=agents or EXAMPLE_AGENTS,
+            json_output=output is Output.JSON,
+        )
+    except asyncio.CancelledError:
+        # Ctrl-C before there was anything to stop; from then on it is the process tree that is told.
+        print("Stopped.", file=sys.stderr)
+        return 0
 
 
 async def demonstrate(*, keep: bool) -> int:

@@ -88,6 +88,11 @@ def near(path: Path) -> str:
     return shlex.quote(str(absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute))
 
 
+def shorten(text: str, width: int) -> str:
+    """A text in at most so many columns, with a mark where something was left out."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def printable(value: object) -> str:
     """A value as text of one line that cannot steer a terminal."""
     if value is None:

@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
+import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from examples.ingestion import sample
 from horarium.catalog import Catalog
 from horarium.catalog.ledger import list_entries
 from horarium.catalog.schedules import require_schedule
+from starter.cli.printing import near
 from tests.end_to_end.installation import AGENTS, REPOSITORY, Installation
 from worker.settings import load
 
@@ -127,7 +132,15 @@ def test_nothing_outlives_it_when_it_is_killed_and_it_comes_up_again_on_the_same
         process.wait()
         assert all_gone(below), alive(below)
     # Whoever works with a hosted service too has it in the environment; that is not what `dev` means.
-    hosted = {"TEMPORAL_ADDRESS": "hosted.invalid:7233", "TEMPORAL_NAMESPACE": "production", "TEMPORAL_TLS": "true"}
+    hosted = {
+        "TEMPORAL_ADDRESS": "hosted.invalid:7233",
+        "TEMPORAL_NAMESPACE": "production",
+        "TEMPORAL_TLS": "true",
+        "TEMPORAL_API_KEY": "secret",
+        "TEMPORAL_ENV": "production",
+        "TEMPORAL_PROFILE": "production",
+        "TEMPORAL_CONFIG_FILE": str(tmp_path / "no-such.toml"),
+    }
     with developing(folder, **hosted) as (process, told):
         assert told["data"] == str(folder)
         process.send_signal(signal.SIGTERM)
@@ -142,9 +155,108 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     assert "--data DIR" in said
 
 
+def test_a_refusal_leaves_no_folder_that_it_made_and_touches_none_that_was_there(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        for options in (
+            ("--temporal-port", taken, "--ui-port", "0", "--api-port", "0"),
+            ("--temporal-port", "0", "--ui-port", taken, "--api-port", "0"),
+            ("--temporal-port", "0", "--ui-port", "0", "--api-port", taken),
+        ):
+            assert f"Port {taken} is taken" in refused(tmp_path / "new", *options)
+            assert not (tmp_path / "new").exists()
+        (tmp_path / "old").mkdir()
+        refused(tmp_path / "old", "--temporal-port", taken, "--ui-port", "0", "--api-port", "0")
+        assert (tmp_path / "old").exists()
+    same = refused(tmp_path / "new", "--temporal-port", "18233", "--ui-port", "18233")
+    assert "--temporal-port and --ui-port are both 18233. Choose two ports" in same
+    assert not (tmp_path / "new").exists()
+
+
+MINE = """
+from horarium.agents import Agent, AgentReport, CronStartEvent, handles
+class Greeting(Agent):
+    "Says good morning."
+    name, version = "greeting", "7"
+    @handles(CronStartEvent)
+    async def greet(self, event, context):
+        return AgentReport.succeeded("Greeted.")
+agents = [Greeting()]
+"""
+
+
+def test_agents_of_the_person_s_own_folder_run_and_are_named_with_what_comes_next(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    options = ["--temporal-port", "0", "--ui-port", "0", "--api-port", "0", "--agents", "mine", "--data", "here"]
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("horarium"), "dev", *options],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=without_settings(),
+    )
+    try:
+        said = ""
+        while "--follow" not in said:
+            line = process.stdout.readline()
+            assert line, said + process.stderr.read()
+            said += line
+        assert re.search(r"Processes .*agent runner of mine", said)
+        assert re.search(r"Agents +greeting@7", said)
+        assert "whose run.agent_version is greeting@7" in said
+        assert "run.input a file in here/content/inputs" in said
+        assert "ingestion" not in said
+        publish = re.search(r"^  (\S+) publish \S+( --data here)$", said, re.MULTILINE)
+        subprocess.run([publish[1], "list", *shlex.split(publish[2])], cwd=tmp_path, check=True)
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=GONE_WITHIN)
+        assert (process.returncode, rest) == (0, "")
+        assert errors.splitlines()[-1] == "Stopped."
+        logs = {path.name: path.read_text().splitlines() for path in (tmp_path / "here" / "logs").glob("*.log")}
+        for name in ("worker.log", "controller.log", "api.log", "agents-mine.log"):
+            for line in logs[name]:
+                json.loads(line)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_example_schedule_that_is_proposed_exists_from_wherever_dev_was_started(tmp_path, monkeypatch):
+    for folder, path in ((REPOSITORY, "examples/ingestion/schedule.yaml"), (tmp_path, sample.SCHEDULE)):
+        monkeypatch.chdir(folder)
+        assert near(sample.SCHEDULE) == str(path)
+        assert Path(near(sample.SCHEDULE)).is_file()
+
+
+@pytest.mark.parametrize("after", [0.5, 1.0, 2.0, 3.0])
+def test_ctrl_c_while_it_starts_is_the_same_as_later(tmp_path, after):
+    options = ("--temporal-port", "0", "--ui-port", "0", "--api-port", "0")
+    process = subprocess.Popen(
+        command(tmp_path / "data", *options),
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=without_settings(),
+    )
+    try:
+        time.sleep(after)
+        below = family(process.pid)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=GONE_WITHIN)
+        assert (process.returncode, errors.splitlines()[-1]) == (0, "Stopped."), errors
+        assert all_gone(below), alive(below)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_module_without_agents_is_refused(tmp_path):
     said = refused(tmp_path / "data", "--temporal-port", "0", "--ui-port", "0", "--agents", "tests.end_to_end.no_such")
     assert "There is no module 'tests.end_to_end.no_such'" in said
+    assert "`horarium dev --agents tests.end_to_end.no_such`" in said
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_run_that_is_under_way_at_ctrl_c_ends_and_is_settled(tmp_path):

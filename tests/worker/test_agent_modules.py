@@ -131,7 +131,10 @@ def test_a_package_is_looked_into_without_importing_it(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "__init__.py").write_text("raise AssertionError('imported')")
     (tmp_path / "mine" / "deep.py").touch()
-    refuse_unknown("mine.deep", command="c", path=[str(tmp_path)], inside=True)
-    for module in ("mine.deeper", "mine.deep.er"):
+    (tmp_path / "bare" / "barer").mkdir(parents=True)
+    (tmp_path / "bare" / "barer" / "deep.py").touch()
+    for module in ("mine.deep", "bare.barer.deep"):
+        refuse_unknown(module, command="c", path=[str(tmp_path)], inside=True)
+    for module in ("mine.deeper", "mine.deep.er", "bare.deep", "bare.barer.deeper"):
         with pytest.raises(Misconfigured, match=f"There is no module {module!r}"):
             refuse_unknown(module, command="c", path=[str(tmp_path)], inside=True)
