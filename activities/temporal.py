@@ -14,16 +14,19 @@ from activities.search_attributes import of_run
 from horarium.schedule.identity import ActivationKey, RunKey, instant_text
 
 REMEMBERED_STARTS = 10_000
-"""How many started runs a process remembers, so that it does not ask the server about each again at every step."""
 
 _logger = structlog.get_logger(__name__)
 
 
 class RunStarter:
-    """Starts the workflows of runs. A run that was started before counts as started now: its id admits only one."""
+    """Starts the workflows of runs. A run that was started before counts as started now: its id admits only one.
 
-    def __init__(self, client: Client) -> None:
+    `remembers` so many starts, so that it does not ask the server about each again at every step.
+    """
+
+    def __init__(self, client: Client, *, remembers: int = REMEMBERED_STARTS) -> None:
         self._client = client
+        self._remembers = remembers
         self._started: OrderedDict[str, None] = OrderedDict()
 
     async def start(self, key: RunKey) -> None:
@@ -43,7 +46,7 @@ class RunStarter:
                 priority=Priority(fairness_key=key.activation.schedule.org_id),
             )
         self._started[key.workflow_id] = None
-        while len(self._started) > REMEMBERED_STARTS:
+        while len(self._started) > self._remembers:
             self._started.popitem(last=False)
 
 

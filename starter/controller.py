@@ -5,26 +5,27 @@ message has to arrive. It also finds what nobody reports: a workflow that was en
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from functools import partial
 
 import structlog
 from sqlalchemy import Connection
-from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities.temporal import RunStarter, nudge
 from horarium.catalog import Catalog, sweeping
-from horarium.catalog.presence import observe
+from horarium.catalog.presence import UNSETTLED, Seen, note_sweep, observe_all
 from horarium.catalog.schedules import find_live, require_version
 from horarium.catalog.sweeping import Unsettled, Watched
 from horarium.control import seals
 from horarium.control.sweeping import review_if_live, settle_lost
 from horarium.errors import HorariumError
-from horarium.schedule.identity import ActivationKey, Scope
+from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition
+from starter.apart import each_apart, log_failure
+from starter.lingering import Lingering
+from starter.punctuality import Punctuality
 from starter.temporal import Found, Temporal
 from worker.connection import connect
 from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
@@ -36,20 +37,22 @@ SWEEP_EVERY = timedelta(seconds=5)
 """How often every live activation and every overdue run is looked at, and audit events are sealed if there are new ones."""
 OVERDUE = timedelta(seconds=10)
 """How long after its nominal time a run without an answer is looked at."""
-SWEPT_RUNS = 500
-AT_ONCE = 20
-"""Calls to Temporal at the same time; a development server answers about 900 a second."""
-SIGNALS = {"paused": "pause", "retired": "retire", "review": "review", "superseded": "pause"}
+PAGE = 500
+"""Runs without an answer that are read at once; a sweep reads all pages."""
+BATCH = 200
+"""Schedules that are looked at before what was seen of them is written down, in one transaction."""
+
+State = tuple[str, str | None]
+"""A runtime state and its reason."""
 
 _logger = structlog.get_logger(__name__)
-Item = TypeVar("Item")
 
 
 async def control(settings: Settings) -> None:
     """Run a controller until SIGTERM or SIGINT."""
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
-    serving = asyncio.create_task(Controller(catalog, client, settings.scope).serve())
+    serving = asyncio.create_task(Controller(catalog, Temporal(client), settings.scope).serve())
     told = asyncio.create_task(until_told())
     try:
         done, _ = await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
@@ -64,83 +67,98 @@ async def control(settings: Settings) -> None:
 
 @dataclass(slots=True)
 class Controller:
-    """One controller of one environment."""
+    """One controller of one environment. Ticks and sweeps go on side by side: neither waits for the other."""
 
     catalog: Catalog
-    client: Client
+    temporal: Temporal
     scope: Scope
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    temporal: Temporal = field(init=False)
-    runs: RunStarter = field(init=False)
+    lingering: Lingering = field(init=False)
+    punctuality: Punctuality = field(init=False)
 
     def __post_init__(self) -> None:
-        self.temporal = Temporal(self.client)
-        self.runs = RunStarter(self.client)
+        self.lingering = Lingering(self.catalog, self.temporal, self.scope, self.now)
+        self.punctuality = Punctuality(self.catalog)
 
     async def serve(self) -> None:
-        """Tick until cancelled. A tick that fails is logged, and the next one tries again."""
-        swept = datetime.min.replace(tzinfo=UTC)
-        while True:
-            sweep = self.now() - swept >= SWEEP_EVERY
-            try:
-                await self.tick(sweep=sweep)
-            except (HorariumError, RPCError, RuntimeError) as error:
-                _logger.warning("tick_failed", error=str(error))
-            if sweep:
-                swept = self.now()
-            await asyncio.sleep(TICK.total_seconds())
+        """Tick and sweep until cancelled. Whatever fails is logged, and the next one tries again."""
+        await asyncio.gather(_repeat(self.tick, every=TICK), _repeat(self.sweep, every=SWEEP_EVERY))
 
-    async def tick(self, *, sweep: bool) -> None:
-        """Take up what changed; with `sweep` also look at everything that should be as it is."""
-        lingering = await self.catalog.read(sweeping.lingering, self.scope)
-        still = set()
-        for row, key, ended_as in lingering:
-            if not await self._is_gone(row, key, ended_as):
-                still.add(key.schedule)
-        watched = await self.catalog.read(sweeping.watched, self.scope, all_live=sweep)
-        await self._each(watched, lambda each: self._reconcile(each, lingers=each.key.schedule in still))
-        if sweep:
-            before = self.now() - OVERDUE
-            unsettled = await self.catalog.read(sweeping.unsettled_runs, self.scope, before=before, limit=SWEPT_RUNS)
-            await self._each(unsettled, self._look_after)
-            await self._seal()
+    async def tick(self) -> None:
+        """Take up what changed."""
+        still = await self.lingering.look()
+        watched = await self.catalog.read(sweeping.watched, self.scope, all_live=False)
+        for some in _batches(watched):
+            await self._observe(some, partial(self._taken_up, still))
+
+    async def sweep(self) -> None:
+        """Look at everything that should be as it is."""
+        for part in (self._sweep_live, self._sweep_runs, self._seal):
+            await _guarded(part)
+
+    async def _sweep_live(self) -> None:
+        began_at = self.now()
+        watched = await self.catalog.read(sweeping.watched, self.scope, all_live=True)
+        live = [each for each in watched if each.is_live]
+        self.punctuality.keep_only(live)
+        clean = True
+        for some in _batches(live):
+            overdue = await self.punctuality.overdue(some, now=self.now())
+            clean &= await self._observe(some, partial(self._swept, overdue))
+        if clean:
+            await self.catalog.write(note_sweep, self.scope, began_at=began_at)
+
+    async def _sweep_runs(self) -> None:
+        before = self.now() - OVERDUE
+        after = None
+        while page := await self.catalog.read(
+            sweeping.unsettled_runs, self.scope, before=before, limit=PAGE, after=after
+        ):
+            await each_apart(page, self._look_after)
+            after = page[-1].place
 
     async def _seal(self) -> None:
         now = self.now()
         if await self.catalog.read(seals.is_due, self.scope, now=now):
             await self.catalog.write(seals.seal_due, self.scope, now=now)
 
-    async def _each(self, items: Iterable[Item], act: Callable[[Item], Awaitable[None]]) -> None:
-        """One by one as far as errors go: a schedule that makes trouble starves no other."""
-        slots = asyncio.Semaphore(AT_ONCE)
-
-        async def one(item: Item) -> None:
-            async with slots:
-                try:
-                    await act(item)
-                except (HorariumError, RPCError, RuntimeError) as error:
-                    _logger.warning("not_reconciled", item=repr(item), error=str(error))
-
-        await asyncio.gather(*(one(item) for item in items))
-
-    async def _is_gone(self, row: int, key: ActivationKey, ended_as: str) -> bool:
-        """Whether the workflow of an ended activation is closed; if not, it is told to look."""
-        if await self.temporal.describe(key.workflow_id) is Found.RUNNING:
-            await self.temporal.signal(key, SIGNALS[ended_as])
-            return False
-        await self.catalog.write(sweeping.mark_closed, row)
+    async def _observe(self, watched: Sequence[Watched], look: Callable[[Watched], Awaitable[State]]) -> bool:
+        """Look at some schedules and write down what is not as it was; False where something could not be written."""
+        now = self.now()
+        found = await each_apart(watched, lambda each: _or_error(look, each))
+        seen = [
+            Seen(row=each.row, generation=each.key.generation, state=state[0], reason=state[1])
+            for each, state in found
+            if state is not None and not _is_known(each, state)
+        ]
+        if not seen:
+            return True
+        try:
+            await self.catalog.write(observe_all, seen, now=now)
+        except HorariumError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: one row that cannot be written hides no other
+            log_failure("written_down_one_by_one", error)
+            written = await each_apart(seen, lambda each: self._write_down(each, now=now), at_once=1)
+            return all(done for _, done in written)
         return True
 
-    async def _reconcile(self, each: Watched, *, lingers: bool) -> None:
-        try:
-            state, reason = await self._established(each) if each.is_live else _ended(each, lingers=lingers)
-        except RPCError as error:
-            state, reason = "error", f"Temporal: {error.message}"
-        await self.catalog.write(
-            observe, each.row, generation=each.key.generation, state=state, reason=reason, now=self.now()
-        )
+    async def _write_down(self, seen: Seen, *, now: datetime) -> bool:
+        await self.catalog.write(observe_all, [seen], now=now)
+        return True
 
-    async def _established(self, each: Watched) -> tuple[str, str | None]:
+    async def _taken_up(self, still: frozenset[ScheduleKey], each: Watched) -> State:
+        if each.is_live:
+            return await self._established(each)
+        if each.ended_as == "review":
+            return "review", each.ended_reason
+        return ("stopping", None) if each.key.schedule in still else ("paused", None)
+
+    async def _swept(self, overdue: Mapping[int, str], each: Watched) -> State:
+        state, reason = await self._established(each)
+        return ("error", overdue[each.row]) if state == "active" and each.row in overdue else (state, reason)
+
+    async def _established(self, each: Watched) -> State:
         found = await self.temporal.describe(each.key.workflow_id)
         if found is Found.RUNNING:
             return "active", None
@@ -158,21 +176,53 @@ class Controller:
         if found is Found.RUNNING:
             return
         if found is Found.ABSENT and run.disposition is Disposition.STAGED and await self._may_still_start(run):
-            await self.runs.start(run.key)
+            await self.temporal.start_run(run.key)
             return
         waiting = await self.catalog.write(settle_lost, run, closed_as=found.value, now=self.now())
         _logger.warning("run_settled_for_its_workflow", workflow_id=run.workflow_id, found=found)
-        await nudge(self.client, waiting)
+        await self.temporal.nudge(waiting)
 
     async def _may_still_start(self, run: Unsettled) -> bool:
         window = await self.catalog.read(_window, run.key.activation)
         return window is not None and self.now() - run.window_from <= window
 
 
-def _ended(each: Watched, *, lingers: bool) -> tuple[str, str | None]:
-    if each.ended_as == "review":
-        return "review", each.ended_reason
-    return ("stopping", None) if lingers else ("paused", None)
+async def _repeat(act: Callable[[], Awaitable[None]], *, every: timedelta) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        await _guarded(act)
+        await asyncio.sleep(max(TICK.total_seconds(), began + every.total_seconds() - loop.time()))
+
+
+async def _guarded(act: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await act()
+    except Exception as error:  # noqa: BLE001 - the boundary: a controller outlives whatever it meets
+        log_failure(f"{act.__name__.strip('_')}_failed", error)
+
+
+async def _or_error(look: Callable[[Watched], Awaitable[State]], each: Watched) -> State:
+    """What is seen of a schedule. That it could not be looked at is seen too, and the next sweep tries again."""
+    try:
+        return await look(each)
+    except RPCError as error:
+        return "error", f"Temporal: {error.message}"
+    except Exception as error:  # noqa: BLE001 - the boundary: whatever is wrong with one schedule, the others go on
+        log_failure("not_reconciled", error, workflow_id=each.key.workflow_id)
+        return "error", f"The controller could not look at it: {type(error).__name__}. Its log says more."
+
+
+def _is_known(each: Watched, state: State) -> bool:
+    """Whether it was written down already, and nobody waits for it to be written down again."""
+    settled = state[0] not in UNSETTLED
+    return each.observed == (each.key.generation, *state) and not (each.unobserved and settled)
+
+
+def _batches(watched: Sequence[Watched]) -> Iterator[Sequence[Watched]]:
+    """So many as are written down in one transaction."""
+    for start in range(0, len(watched), BATCH):
+        yield watched[start : start + BATCH]
 
 
 def _window(connection: Connection, key: ActivationKey) -> timedelta | None:

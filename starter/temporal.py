@@ -1,4 +1,4 @@
-"""The control plane's hand on Temporal: start, signal and describe the workflow of an activation."""
+"""The control plane's hand on Temporal: start, signal and describe the workflows of activations and runs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.messages import SCHEDULE_WORKFLOW, SCHEDULES_QUEUE
 from activities.search_attributes import of_activation
-from horarium.schedule.identity import ActivationKey
+from activities.temporal import RunStarter, nudge
+from horarium.schedule.identity import ActivationKey, RunKey
 
 
 class Found(StrEnum):
@@ -70,6 +71,14 @@ class Temporal:
         except WorkflowAlreadyStartedError:
             return False
         return True
+
+    async def start_run(self, key: RunKey) -> None:
+        """Start a run that Temporal has just said it does not know, whatever was started before."""
+        await RunStarter(self.client, remembers=0).start(key)
+
+    async def nudge(self, key: ActivationKey | None) -> None:
+        """Tell a schedule that waits that a slot was freed; errors are logged and cost time only."""
+        await nudge(self.client, key)
 
     async def signal(self, key: ActivationKey, signal: str) -> None:
         """Tell an activation's workflow to look now; one that is gone has nothing to look at."""

@@ -1,6 +1,6 @@
 """Queries on who is there: workers with their heartbeats, agents with their leases, and what the controller observed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,6 +43,16 @@ class Observation:
     state: str
     reason: str | None
     observed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the controller sees of a schedule, by the schedule's row."""
+
+    row: int
+    generation: int
+    state: str
+    reason: str | None
 
 
 def beat(connection: Connection, *, instance: str, role: str, tzdata: str, now: datetime) -> None:
@@ -159,6 +169,13 @@ def observe(
         .where(schedules.c.id == schedule_row, schedules.c.generation == generation)
         .values(unobserved=open_question)
     )
+
+
+def observe_all(connection: Connection, seen: Iterable[Seen], *, now: datetime) -> None:
+    """Write down what the controller saw of several schedules, all or none of it."""
+    # In one order, so that no two controllers wait for each other's locks.
+    for each in sorted(seen, key=lambda each: each.row):
+        observe(connection, each.row, generation=each.generation, state=each.state, reason=each.reason, now=now)
 
 
 def observations(connection: Connection, of: Sequence[Schedule]) -> dict[int, Observation]:

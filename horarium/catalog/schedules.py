@@ -2,13 +2,13 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, Row, RowMapping, insert, select, tuple_, update
 
 from horarium.catalog.tables import activations, audit_events, environments, schedules, versions
 from horarium.errors import Fault, InvalidSchedule, NotFound
@@ -237,16 +237,13 @@ def find_version(connection: Connection, schedule: Schedule, revision: int) -> V
     row = connection.execute(
         select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision)
     ).one_or_none()
-    if row is None:
-        return None
-    return Version(
-        revision=row.revision,
-        resource_id=row.resource_id,
-        digest=row.digest,
-        text=row.configuration,
-        published_at=row.published_at,
-        published_by=row.published_by,
-    )
+    return None if row is None else _version(row)
+
+
+def find_versions(connection: Connection, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Version]:
+    """Versions by the row of their schedule and their revision, those of them that are there."""
+    query = select(versions).where(tuple_(versions.c.schedule, versions.c.revision).in_(list(wanted)))
+    return {(row.schedule, row.revision): _version(row) for row in connection.execute(query)}
 
 
 def require_version(connection: Connection, schedule: Schedule, revision: int) -> Version:
@@ -411,6 +408,17 @@ def _document(text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InvalidSchedule([Fault("", "unreadable", "The stored configuration is no object.")])
     return document
+
+
+def _version(row: Row[Any]) -> Version:
+    return Version(
+        revision=row.revision,
+        resource_id=row.resource_id,
+        digest=row.digest,
+        text=row.configuration,
+        published_at=row.published_at,
+        published_by=row.published_by,
+    )
 
 
 def _schedule(row: RowMapping) -> Schedule:

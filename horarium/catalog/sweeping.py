@@ -13,7 +13,10 @@ from horarium.schedule.ledger import HOLDING, Disposition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A schedule's current activation, and what was last observed of it: `(generation, state, reason)`."""
+    """A schedule's current activation, and what was last observed of it: `(generation, state, reason)`.
+
+    `unobserved` says that each tick looks at it, until something settled is observed.
+    """
 
     row: int
     key: ActivationKey
@@ -24,6 +27,7 @@ class Watched:
     accounted_through: datetime
     attended_until: datetime | None
     waiting: bool
+    unobserved: bool
     observed: tuple[int, str, str | None] | None
 
     @property
@@ -59,6 +63,7 @@ def _watched(connection: Connection, *which: ColumnElement[bool]) -> dict[int, W
             schedules.c.org_id,
             schedules.c.environment_id,
             schedules.c.schedule_id,
+            schedules.c.unobserved,
             activations.c.generation,
             activations.c.enabled,
             activations.c.ended_as,
@@ -90,6 +95,7 @@ def _watched(connection: Connection, *which: ColumnElement[bool]) -> dict[int, W
             accounted_through=row.accounted_through,
             attended_until=row.attended_until,
             waiting=row.waiting,
+            unobserved=row.unobserved,
             observed=None if row.state is None else (row.observed_generation, row.state, row.reason),
         )
         for row in connection.execute(query)
@@ -116,9 +122,10 @@ def lingering(connection: Connection, scope: Scope) -> Sequence[tuple[int, Activ
     ]
 
 
-def mark_closed(connection: Connection, activation_row: int) -> None:
-    """The workflow of an ended activation is closed, or never was."""
-    connection.execute(update(activations).where(activations.c.id == activation_row).values(workflow_closed=True))
+def mark_closed(connection: Connection, activation_rows: Sequence[int]) -> None:
+    """The workflows of ended activations are closed, or never were."""
+    closed = update(activations).where(activations.c.id.in_(activation_rows)).values(workflow_closed=True)
+    connection.execute(closed)
 
 
 def unsettled_runs(

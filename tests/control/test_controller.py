@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,8 +33,10 @@ class FakeTemporal:
 
     async def signal(self, key: ActivationKey, signal: str) -> None: ...
 
-    async def start(self, key: RunKey) -> None:
+    async def start_run(self, key: RunKey) -> None:
         self.running.add(key.workflow_id)
+
+    async def nudge(self, key: ActivationKey | None) -> None: ...
 
 
 @pytest.fixture
@@ -46,14 +47,11 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def controller(desk: Desk, temporal: FakeTemporal) -> Controller:
-    client: Any = None
-    made = Controller(desk.catalog, client, SCOPE, now=lambda: desk.now)
-    made.temporal = made.runs = temporal
-    return made
+    return Controller(desk.catalog, temporal, SCOPE, now=lambda: desk.now)
 
 
 def sweep(desk: Desk, temporal: FakeTemporal) -> None:
-    asyncio.run(controller(desk, temporal).tick(sweep=True))
+    asyncio.run(controller(desk, temporal).sweep())
 
 
 def triggered(desk: Desk, window: int = 3_600) -> RunKey:
@@ -123,7 +121,7 @@ def test_each_sweep_seals_what_was_told_once_a_minute(desk: Desk) -> None:
 
 def test_a_tick_between_sweeps_seals_nothing(desk: Desk) -> None:
     triggered(desk)
-    asyncio.run(controller(desk, FakeTemporal()).tick(sweep=False))
+    asyncio.run(controller(desk, FakeTemporal()).tick())
     assert desk.read(verify_seals, SCOPE).unsealed == 3
 
 
