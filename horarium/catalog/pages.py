@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, UnaryExpression, and_, literal_column, or_, select
+from sqlalchemy.sql import operators
 
 from horarium.catalog.ledger import Entry, Run, entry_of_row, run_of_row
 from horarium.catalog.tables import entries, runs, schedules, versions
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +60,22 @@ def page(connection: Connection, scope: Scope, wanted: Wanted, *, after: Positio
     Entries that begin before `since` and reach into it are spans, and few. They are asked for apart, so that the index
     on `first_at` leads straight to the rest.
     """
-    query = _query(scope, wanted, after)
+    query = _query(connection, scope, wanted, after)
     if wanted.since is None:
         return _lines(connection, query.limit(limit))
     inside = query.where(entries.c.first_at >= wanted.since)
-    reaching = query.where(entries.c.first_at < wanted.since, entries.c.last_at >= wanted.since, entries.c.count > 1)
+    # Written out, not bound: only so the planner sees that the index of spans holds them.
+    is_span = entries.c.count > literal_column("1")
+    # All earlier entries are in the index of first_at, so it is neither to be searched nor to be gone along.
+    began = _unindexed(connection, entries.c.first_at)
+    reaching = query.where(is_span, entries.c.last_at >= wanted.since, began < wanted.since).order_by(None)
+    order = (began.desc(), entries.c.id.desc()) if wanted.newest_first else (began, entries.c.id)
+    reaching = reaching.order_by(*order)
+    parts: tuple[Select[tuple[object, ...]], ...] = (inside, reaching) if wanted.newest_first else (reaching, inside)
+    if not wanted.newest_first and after is not None and after.first_at >= wanted.since:
+        parts = (inside,)  # those that reach in are all before the position
     found: list[Line] = []
-    for part in (inside, reaching) if wanted.newest_first else (reaching, inside):
+    for part in parts:
         if len(found) < limit:
             found += _lines(connection, part.limit(limit - len(found)))
     return found
@@ -70,7 +83,9 @@ def page(connection: Connection, scope: Scope, wanted: Wanted, *, after: Positio
 
 def find_line(connection: Connection, scope: Scope, run_id: str) -> Line | None:
     """The ledger's line of one run, or None."""
-    found = _lines(connection, _query(scope, Wanted(with_run=True), None).where(runs.c.run_id == run_id))
+    # By its run, which the key of runs leads to: not in the order of the ledger.
+    query = _query(connection, scope, Wanted(with_run=True), None).order_by(None)
+    found = _lines(connection, query.where(runs.c.run_id == run_id))
     return found[0] if found else None
 
 
@@ -79,14 +94,23 @@ def find_resource(connection: Connection, scope: Scope, resource_id: str) -> tup
     query = (
         select(schedules.c.schedule_id, versions.c.revision)
         .select_from(versions.join(schedules, versions.c.schedule == schedules.c.id))
-        .where(*_in(scope), versions.c.resource_id == resource_id)
+        .where(
+            schedules.c.org_id == scope.org_id,
+            schedules.c.environment_id == scope.environment_id,
+            versions.c.resource_id == resource_id,
+        )
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else (row.schedule_id, row.revision)
 
 
-def _query(scope: Scope, wanted: Wanted, after: Position | None) -> Select[tuple[object, ...]]:
-    joined = entries.join(schedules, entries.c.schedule == schedules.c.id)
+def _query(connection: Connection, scope: Scope, wanted: Wanted, after: Position | None) -> Select[tuple[object, ...]]:
+    whose: ColumnElement[int] = entries.c.schedule
+    org_id: ColumnElement[str] = schedules.c.org_id
+    if wanted.schedule_row is None:
+        # SQLite would go from schedule to schedule, and sort the whole ledger before its first line.
+        whose, org_id = _unindexed(connection, whose), _unindexed(connection, org_id)
+    joined = entries.join(schedules, whose == schedules.c.id)
     joined = joined.join(runs, runs.c.entry == entries.c.id, isouter=not wanted.with_run)
     query = (
         select(
@@ -95,7 +119,7 @@ def _query(scope: Scope, wanted: Wanted, after: Position | None) -> Select[tuple
             *(column.label(f"run_{column.name}") for column in runs.c),
         )
         .select_from(joined)
-        .where(*_in(scope))
+        .where(org_id == scope.org_id, schedules.c.environment_id == scope.environment_id)
     )
     if wanted.newest_first:
         query = query.order_by(entries.c.first_at.desc(), entries.c.id.desc())
@@ -112,6 +136,13 @@ def _query(scope: Scope, wanted: Wanted, after: Position | None) -> Select[tuple
     if wanted.touched_since is not None:
         query = query.where(or_(entries.c.closed_at.is_(None), entries.c.closed_at >= wanted.touched_since))
     return query if after is None else query.where(_behind(after, newest_first=wanted.newest_first))
+
+
+def _unindexed(connection: Connection, column: ColumnElement[T]) -> ColumnElement[T]:
+    """A column that SQLite finds no index for, so that it takes another. PostgreSQL weighs them by what it counted."""
+    if connection.dialect.name != "sqlite":
+        return column
+    return UnaryExpression(column, operator=operators.custom_op("+"), type_=column.type)
 
 
 def _behind(after: Position, *, newest_first: bool) -> ColumnElement[bool]:
@@ -131,7 +162,3 @@ def _lines(connection: Connection, query: Select[tuple[object, ...]]) -> list[Li
         )
         for row in connection.execute(query).mappings()
     ]
-
-
-def _in(scope: Scope) -> tuple[ColumnElement[bool], ...]:
-    return (schedules.c.org_id == scope.org_id, schedules.c.environment_id == scope.environment_id)

@@ -159,6 +159,21 @@ Index(
     sqlite_where=text("disposition = 'succeeded'"),
     postgresql_where=text("disposition = 'succeeded'"),
 )
+# Pages of a ledger go by these: in the order of first_at, and the few spans that reach into a time.
+Index("ix_entries_first_at", entries.c.first_at, entries.c.id)
+Index(
+    "ix_entries_spans",
+    entries.c.last_at,
+    sqlite_where=text("count > 1"),
+    postgresql_where=text("count > 1"),
+)
+Index(
+    "ix_entries_spans_of_schedule",
+    entries.c.schedule,
+    entries.c.last_at,
+    sqlite_where=text("count > 1"),
+    postgresql_where=text("count > 1"),
+)
 
 runs = Table(
     "runs",
