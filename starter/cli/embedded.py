@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from horarium.catalog import Catalog
+from sqlalchemy import Connection
+
+from horarium.catalog import Catalog, presence
 from horarium.control import operations, pages, records
 from horarium.control.principals import local_principal
 from horarium.schedule.identity import ScheduleKey, schedule_key
@@ -26,6 +28,10 @@ class Embedded:
     async def environment(self) -> Document:
         """The environment of this installation."""
         return await self._catalog.read(pages.environment, self._scope, now=_now())
+
+    async def last_beat(self) -> datetime | None:
+        """The newest heartbeat of a worker, where none is alive."""
+        return await self._catalog.read(_last_beat, now=_now())
 
     async def find(self, written: str) -> str:
         """The schedule that a person means."""
@@ -100,3 +106,9 @@ class Embedded:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _last_beat(connection: Connection, *, now: datetime) -> datetime | None:
+    if presence.roles_present(connection, now=now):
+        return None
+    return max(filter(None, (presence.last_beat(connection, role) for role in presence.ROLES)), default=None)

@@ -11,14 +11,27 @@ import yaml
 from horarium.errors import Unavailable
 from horarium.schedule.ledger import Disposition
 from starter.cli.place import Lines, Place, Where, reach
-from starter.cli.printing import Output, json_text, print_table, printable, show, wants_table
+from starter.cli.printing import (
+    SHORT_ID,
+    Output,
+    columns,
+    json_text,
+    print_table,
+    printable,
+    shorten,
+    show,
+    wants_table,
+)
+from starter.cli.timings import brief
 
 LOOK_BACK = timedelta(seconds=60)
 """How far behind its clock a look asks again: a transaction is stamped some seconds before it is seen, by another clock."""
 MOST_TOUCHED = 10_000
 """Entries that one look takes at the most: those that changed within `LOOK_BACK`, and all that are open."""
+LISTED = 1_000
+"""Entries that are shown where nobody says how many."""
 FOLLOWED_FROM = 10
-"""Entries that a follower is shown of the past where no time is given."""
+"""Entries that a follower is shown of the past where neither a time nor a number is given."""
 
 Row = dict[str, Any]
 
@@ -27,7 +40,7 @@ async def show_occurrences(
     written: str,
     wanted: Lines,
     *,
-    limit: int,
+    limit: int | None,
     follow: bool,
     where: Where,
     output: Output | None,
@@ -35,7 +48,7 @@ async def show_occurrences(
     """Show the newest entries of a schedule's ledger by nominal time; with `follow`, go on until Ctrl-C."""
     async with reach(where) as place:
         schedule_id = await place.find(written)
-        most = FOLLOWED_FROM if follow and wanted.since is None else limit
+        most = limit or (FOLLOWED_FROM if follow and wanted.since is None else LISTED)
         # One more than is shown tells whether there are more.
         found = await place.occurrences(schedule_id, wanted, limit=most + 1)
         rows, more = found[-most:], len(found) > most
@@ -53,8 +66,12 @@ def _print(rows: Sequence[Row]) -> None:
     if not rows:
         print("The ledger holds nothing of that.")
         return
-    shown = [(_due(row), row["count"], row["disposition"], _late(row), row["run_id"], _why(row)) for row in rows]
-    print_table(("Due", "Count", "Outcome", "Began late", "Run", "Why"), shown)
+    now = datetime.now(UTC)
+    shown = [
+        (brief(row["first_at"], now=now), row["count"], row["disposition"], _late(row), _run(row), _why(row, now))
+        for row in rows
+    ]
+    print_table(("Due", "Count", "Outcome", "Late", "Run", "Why"), shown, wraps={"Why"})
 
 
 def _is_wanted(row: Row, wanted: Lines) -> bool:
@@ -69,10 +86,12 @@ def _is_wanted(row: Row, wanted: Lines) -> bool:
 
 
 async def _follow(place: Place, schedule_id: str, shown: Sequence[Row], wanted: Lines, output: Output | None) -> None:
-    """Print entries as they appear and change. What stood before the first look is not told again."""
+    """Print entries as they appear, and again when they stand otherwise. What was before the first look is not told again."""
+    if wants_table(output):
+        print(_line("Due", "Outcome", "Late", "Run", "Why"), flush=True)
     for row in shown:
-        _tell(row, output)
-    before: dict[tuple[str, str, int], Row] | None = None
+        _tell(row, None, output)
+    before: dict[tuple[str, str, int], str] | None = None
     while True:
         try:
             touched = await place.occurrences(
@@ -87,34 +106,49 @@ async def _follow(place: Place, schedule_id: str, shown: Sequence[Row], wanted: 
                 listed = {(row["first_at"], row["trigger"], row["generation"]): row for row in shown}
                 oldest = shown[0]["first_at"] if shown else ""
                 before = {
-                    each: listed.get(each, row) for each, row in now.items() if each in listed or each[0] < oldest
+                    each: listed.get(each, row)["disposition"]
+                    for each, row in now.items()
+                    if each in listed or each[0] < oldest
                 }
             for each, row in now.items():
-                if before.get(each) != row and _is_wanted(row, wanted):
-                    _tell(row, output)
-            before = now
+                was = before.get(each)
+                if was != row["disposition"] and _is_wanted(row, wanted):
+                    _tell(row, was, output)
+            before = {each: row["disposition"] for each, row in now.items()}
         await asyncio.sleep(place.look_every.total_seconds())
 
 
-def _tell(row: Row, output: Output | None) -> None:
+def _tell(row: Row, was: str | None, output: Output | None) -> None:
+    """Print one entry. `was` is how it stood when it was printed before; a document then has it, too."""
+    told = row if was is None else {**row, "was": was}
     if output is Output.YAML:
-        text = "---\n" + yaml.safe_dump(row, sort_keys=False, allow_unicode=True).rstrip("\n")
+        text = "---\n" + yaml.safe_dump(told, sort_keys=False, allow_unicode=True).rstrip("\n")
     elif wants_table(output):
+        now = datetime.now(UTC)
         count = "" if row["count"] == 1 else f" ({row['count']} instants)"
-        text = f"{_due(row):<20}  {row['disposition']:<11}  {_late(row):>9}  {_why(row)}{count}".rstrip()
+        why = ("" if was is None else f"(was {was}) ") + _why(row, now) + count
+        text = shorten(
+            _line(brief(row["first_at"], now=now), row["disposition"], _late(row), _run(row), why).rstrip(), columns()
+        )
     else:
-        text = json_text(row)
+        text = json_text(told)
     print(text, flush=True)
 
 
-def _due(row: Row) -> str:
-    first, last = row["first_at"], row["last_at"]
-    return str(first) if first == last else f"{first} to {last}"
+def _line(due: str, outcome: str, late: str, run: str, why: str) -> str:
+    return f"{due:<15}  {outcome:<11}  {late:>9}  {run:<8}  {why}"
+
+
+def _run(row: Row) -> str:
+    return (row["run_id"] or "-")[:SHORT_ID]
 
 
 def _late(row: Row) -> str:
     return "" if row["lateness_ms"] is None else f"{row['lateness_ms']} ms"
 
 
-def _why(row: Row) -> str:
-    return printable(row["sentence"] or row["summary"] or "")
+def _why(row: Row, now: datetime) -> str:
+    """Until when a span reaches, the reason's code, what it means, and what the agent said itself."""
+    span = "" if row["first_at"] == row["last_at"] else f"until {brief(row['last_at'], now=now)}:"
+    code = "" if row["reason"] is None else f"[{row['reason']}]"
+    return printable(" ".join(part for part in (span, code, row["sentence"], row["summary"]) if part))

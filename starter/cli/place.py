@@ -66,6 +66,9 @@ class Place(Protocol):
 
     async def environment(self) -> Document: ...
 
+    async def last_beat(self) -> datetime | None:
+        """The newest heartbeat of a worker, where none is alive and that is known; else None."""
+
     async def find(self, written: str) -> str:
         """The id of the schedule that a person means by its UUID or the beginning of it."""
 

@@ -4,7 +4,7 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,10 @@ import yaml
 
 PIPE_WIDTH = 240
 """Columns of a table that is written to a file, where nothing wraps."""
+MIN_WRAPPED = 16
+"""Columns that a text which may wrap has at the least."""
+SHORT_ID = 8
+"""Characters of an id that a table shows where the whole is too long for it."""
 
 
 class Output(StrEnum):
@@ -49,28 +53,49 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
     return json.dumps(document, ensure_ascii=False, indent=indent)
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows below their headers. Texts may come from anybody, so nothing in them is obeyed as markup or control."""
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: Collection[str] = ()) -> None:
+    """Print rows below their headers; only the columns that `wraps` names may take several lines.
+
+    Texts may come from anybody, so nothing in them is obeyed as markup or control.
+    """
     # Rich takes a tenth of a second to import, which a pipe need not wait for.
     from rich import box  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(*headers, box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for column in table.columns:
-        column.overflow = "fold"
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1))
+    for header in headers:
+        # What people copy stands in one line, even where the terminal is too narrow for the table.
+        bends = header in wraps
+        table.add_column(header, overflow="fold", no_wrap=not bends, min_width=MIN_WRAPPED if bends else None)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+    Console(highlight=False, width=columns()).print(table)
+
+
+def columns() -> int:
+    """How many columns a table has."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def short_ids(ids: Sequence[str]) -> list[str]:
+    """The beginnings of ids, long enough to tell them from one another; commands take them for the whole."""
+    for length in range(SHORT_ID, 36):
+        if len({each[:length] for each in ids}) == len(set(ids)):
+            return [each[:length] for each in ids]
+    return list(ids)
 
 
 def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     """Print names with their values, one pair a line."""
     told = [(name, printable(value)) for name, value in fields]
     width = max(len(name) for name, _ in told)
+    before = None
     for name, value in told:
-        print(f"{name:<{width}}  {value}")
+        # A name that has several values is told once.
+        print(f"{'' if name == before else name:<{width}}  {value}")
+        before = name
 
 
 def program() -> str:

@@ -7,7 +7,7 @@ from horarium.control.audit import Audit, audit, document
 from horarium.control.reckoning import Problem
 from horarium.control.seals import Verified
 from starter.cli.installation import catalog_of, find
-from starter.cli.printing import Output, print_table, printable, show
+from starter.cli.printing import Output, print_table, printable, short_ids, show
 from worker.settings import load
 
 SHOWN_OPEN = 20
@@ -25,19 +25,20 @@ async def show_audit(written: str | None, *, grace: timedelta, data: Path | None
 
 
 def _print(result: Audit) -> None:
+    ids = short_ids([each.key.schedule_id for each in result.schedules])
     rows = [
         (
-            each.key.schedule_id,
+            each_id,
             each.name,
             each.due,
             ", ".join(f"{count} {disposition}" for disposition, count in each.dispositions.items()),
             each.not_entered or "",
             sum(1 for remark in each.problems),
         )
-        for each in result.schedules
+        for each_id, each in zip(ids, result.schedules, strict=True)
     ]
     if rows:
-        print_table(("Schedule", "Name", "Due", "Ledger", "Not entered yet", "Problems"), rows)
+        print_table(("Schedule", "Name", "Due", "Ledger", "Open", "Problems"), rows, wraps={"Name", "Ledger"})
     sums = [f"{count} {disposition}" for disposition, count in result.dispositions.items()]
     if result.not_entered:
         sums.append(f"{result.not_entered} not entered yet")

@@ -4,8 +4,26 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from horarium.schedule.identity import instant_text
 from starter.cli.place import Document, Lines, Place, Where, reach
-from starter.cli.printing import Output, json_text, print_fields, print_table, show, wants_table
+from starter.cli.printing import (
+    Output,
+    columns,
+    json_text,
+    print_fields,
+    print_table,
+    program,
+    short_ids,
+    shorten,
+    show,
+    wants_table,
+)
+from starter.cli.timings import ago, brief, in_words
+
+WIDE = 110
+"""Columns from which on a table has room for whole ids."""
+LONGEST_DETAIL = 16
+"""Characters of one word in the details of an event: enough to tell two digests apart."""
 
 
 async def get(written: str, *, revision: int | None, where: Where, output: Output | None) -> int:
@@ -14,7 +32,8 @@ async def get(written: str, *, revision: int | None, where: Where, output: Outpu
         schedule_id = await place.find(written)
         answer = await place.record(schedule_id, revision=revision)
         outlook = await _outlook(place, schedule_id) if wants_table(output) else (None, None)
-    show(answer, output, lambda: _print_record(answer, outlook))
+        silent = await _silence(place) if wants_table(output) else None
+    show(answer, output, lambda: _print_record(answer, outlook, silent))
     return 0
 
 
@@ -29,10 +48,13 @@ async def _outlook(place: Place, schedule_id: str) -> tuple[str | None, Document
     return due, next(iter(newest), None)
 
 
-def _print_record(answer: dict[str, Any], outlook: tuple[str | None, Document | None]) -> None:
-    configuration, activation, runtime = answer["configuration"], answer["activation"], answer["runtime"]
+def _print_record(answer: Document, outlook: tuple[str | None, Document | None], silent: str | None) -> None:
+    configuration = answer["configuration"]
     reference, policy, run = answer["reference"], configuration["policy"], configuration["run"]
     due, newest = outlook
+    now = datetime.now(UTC)
+    calendar = configuration.get("calendar")
+    rules = [json_text(configuration)] if calendar is None else in_words(calendar)
     print_fields(
         [
             ("Name", configuration["name"]),
@@ -40,35 +62,49 @@ def _print_record(answer: dict[str, Any], outlook: tuple[str | None, Document | 
             ("Revision", f"{reference['revision']} of {answer['head']['revision']}"),
             ("Digest", reference["digest"]),
             ("Published", f"{answer['published_at']} by {answer['published_by']}"),
-            ("Zone", configuration["calendar"]["timezone"]),
+            ("Zone", "-" if calendar is None else calendar["timezone"]),
+            *(("Calendar", rule) for rule in rules),
             ("Policy", ", ".join(f"{name} {json_text(value)}" for name, value in policy.items())),
             ("Agent", run["agent_version"]),
             ("Input", run["input"]),
             ("Output target", run["output_target"]),
             ("Usage class", run["usage_class"]),
-            ("Activation", _activation_text(activation)),
-            ("Runtime", _runtime_text(runtime)),
-            ("Workers ready", "yes" if answer["execution_ready"] else "no"),
+            ("Activation", _activation_text(answer)),
+            ("Runtime", _runtime_text(answer["runtime"], now)),
+            ("Workers", "ready" if answer["execution_ready"] else silent or "not ready"),
             ("Next due", due),
             ("Newest", None if newest is None else f"{newest['last_at']} {newest['disposition']}"),
         ]
     )
 
 
-def _activation_text(activation: dict[str, Any] | None) -> str:
+def _activation_text(answer: Document) -> str:
+    activation = answer["activation"]
     if activation is None:
         return "never enabled"
-    state = "enabled" if activation["enabled"] else "not enabled"
+    state = "enabled" if activation["enabled"] else "retired" if answer["retired"] else "paused"
     return (
-        f"{state}, generation {activation['generation']}, revision {activation['version']['revision']}, "
-        f"since {activation['changed_at']} by {activation['changed_by']}"
+        f"{state} by {activation['changed_by']} at {activation['changed_at']} "
+        f"(generation {activation['generation']}, revision {activation['version']['revision']})"
     )
 
 
-def _runtime_text(runtime: dict[str, Any]) -> str:
+def _runtime_text(runtime: Document, now: datetime) -> str:
     reason = f" ({runtime['reason']})" if "reason" in runtime else ""
-    seen = f", observed at {runtime['observed_at']}" if "observed_at" in runtime else ""
-    return f"{runtime['state']}{reason}{seen}"
+    if "observed_at" not in runtime:
+        return f"{runtime['state']}{reason}"
+    age = ago(runtime["observed_at"], now=now)
+    return f"{runtime['state']}{reason}, observed at {runtime['observed_at']}{f', {age}' if age else ''}"
+
+
+async def _silence(place: Place) -> str | None:
+    """Since when no worker is there, in words; None where that is not known, as of a server."""
+    seen = await place.last_beat()
+    return (
+        None
+        if seen is None
+        else f"none since {brief(instant_text(seen.replace(microsecond=0)), now=datetime.now(UTC))}"
+    )
 
 
 async def list_schedules(
@@ -77,28 +113,55 @@ async def list_schedules(
     """Show a page of the schedules, by UUID."""
     async with reach(where) as place:
         answer = await place.directory(limit=limit, after=after, include_retired=include_retired)
-    show(answer, output, lambda: _print_directory(answer, where), lines=answer["schedules"])
+        silent = await _silence(place) if wants_table(output) else None
+    show(answer, output, lambda: _print_directory(answer, silent, where), lines=answer["schedules"])
     return 0
 
 
-def _print_directory(answer: Document, where: Where) -> None:
-    if not answer["schedules"]:
-        print(f"There are no schedules here. Next: horarium publish FILE{where.options}")
+def _print_directory(answer: Document, silent: str | None, where: Where) -> None:
+    found, now = answer["schedules"], datetime.now(UTC)
+    if not found:
+        print(f"There are no schedules here. Next: {program()} publish FILE{where.options}")
         return
+    ids = [each["schedule_id"] for each in found]
+    shown = ids if columns() >= WIDE else short_ids(ids)
     rows = [
         (
-            each["schedule_id"],
+            each_id,
             each["name"],
-            "retired" if each["retired"] else each["runtime"]["state"],
-            each["head"]["revision"],
-            each["runtime"]["generation"],
-            each["next_due"],
+            _state_text(each, now),
+            _version_text(each),
+            None if each["next_due"] is None else brief(each["next_due"], now=now),
         )
-        for each in answer["schedules"]
+        for each_id, each in zip(shown, found, strict=True)
     ]
-    print_table(("Schedule", "Name", "State", "Head", "Generation", "Next due"), rows)
+    print_table(("Schedule", "Name", "State", "Enabled", "Next due"), rows, wraps={"Name"})
+    if shown != ids:
+        print("Ids are shown by their beginnings, which every command takes; -o json has them whole.")
+    if silent is not None and not any(each["execution_ready"] for each in found):
+        print(f"Nothing is running here. Workers: {silent}. The states are those that were seen last.")
     if answer["next_cursor"]:
-        print(f"There are more: horarium list --after {answer['next_cursor']}{where.options}")
+        print(f"There are more: {program()} list --after {answer['next_cursor']}{where.options}")
+
+
+def _state_text(entry: Document, now: datetime) -> str:
+    if entry["retired"]:
+        return "retired"
+    if entry["activation"] is None:
+        return "new"
+    runtime = entry["runtime"]
+    age = ago(runtime["observed_at"], now=now) if "observed_at" in runtime else ""
+    return str(runtime["state"]) if not age else f"{runtime['state']}, {age}"
+
+
+def _version_text(entry: Document) -> str:
+    """Which revision fires, beside the newest."""
+    head, activation = entry["head"]["revision"], entry["activation"]
+    if activation is None:
+        return f"never, head {head}"
+    enabled, generation = activation["version"]["revision"], activation["generation"]
+    what = f"revision {enabled}" if activation["enabled"] else "none"
+    return f"{what}, head {head}, gen {generation}"
 
 
 async def events(written: str, *, after: int, limit: int, where: Where, output: Output | None) -> int:
@@ -110,11 +173,31 @@ async def events(written: str, *, after: int, limit: int, where: Where, output: 
     answer = {"events": found, "next_cursor": cursor}
 
     def table() -> None:
-        columns = ("id", "at", "kind", "actor", "generation", "revision")
-        rows = [(*(each[column] for column in columns), json_text(each["details"])) for each in found]
-        print_table(("Id", "At", "Event", "By", "Generation", "Revision", "Details"), rows)
+        now = datetime.now(UTC)
+        rows = [
+            (
+                each["id"],
+                brief(each["at"], now=now),
+                each["kind"],
+                each["actor"],
+                each["generation"],
+                each["revision"],
+                _details_text(each["details"]),
+            )
+            for each in found
+        ]
+        print_table(("Id", "At", "Event", "By", "Gen", "Rev", "Details"), rows, wraps={"By", "Details"})
         if cursor is not None:
-            print(f"There may be more: horarium events {schedule_id} --after {cursor}{where.options}")
+            print(f"There may be more: {program()} events {schedule_id} --after {cursor}{where.options}")
 
     show(answer, output, table, lines=found)
     return 0
+
+
+def _details_text(value: Any) -> str:
+    """Details of an event in little space; what is left out of long ids stands in the other forms of output."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_details_text(each)}" for name, each in value.items() if each is not None)
+    if isinstance(value, str):
+        return shorten(value, LONGEST_DETAIL) if " " not in value else value
+    return json_text(value)

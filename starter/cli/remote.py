@@ -32,6 +32,10 @@ class Remote:
         """The environment as the server shows it."""
         return dict((await _plain(self._client.environments.get(self._scope))).document)
 
+    async def last_beat(self) -> datetime | None:
+        """A server does not tell."""
+        return None
+
     async def find(self, written: str) -> str:
         """The schedule that a person means. The directory is ordered by id, so a page of it shows what begins so."""
         start = written.lower()

@@ -297,7 +297,16 @@ def occurrences(
         typer.Option("--disposition", help="Only entries that stand so; may be repeated.", show_default=False),
     ] = None,
     generation: Generation = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="The newest entries, at most.")] = 1_000,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            min=1,
+            max=100_000,
+            help="The newest entries, at most.",
+            show_default="1000; with --follow 10 of the past",
+        ),
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is new, until Ctrl-C.")] = False,
     server: Server = None,
     data: Data = None,
