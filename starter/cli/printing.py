@@ -1,9 +1,12 @@
 """How answers look: tables for a person at a terminal, JSON lines for a pipe, and what `-o` asks for."""
 
+import itertools
 import json
 import shlex
 import shutil
 import sys
+import textwrap
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +16,7 @@ import yaml
 
 PIPE_WIDTH = 240
 """Columns of a table that is written to a file, where nothing wraps."""
-MIN_WRAPPED = 16
+MIN_WRAPPED = 10
 """Columns that a text which may wrap has at the least."""
 SHORT_ID = 8
 """Characters of an id that a table shows where the whole is too long for it."""
@@ -56,22 +59,36 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: Collection[str] = ()) -> None:
     """Print rows below their headers; only the columns that `wraps` names may take several lines.
 
-    Texts may come from anybody, so nothing in them is obeyed as markup or control.
+    What people copy stands in one line, also where the terminal is too narrow for the table. Texts may come from anybody, so
+    nothing in them is obeyed as control.
     """
-    # Rich takes a tenth of a second to import, which a pipe need not wait for.
-    from rich import box  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    told = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(_cells, column)) for column in zip(headers, *told, strict=True)]
+    bends = [index for index, header in enumerate(headers) if header in wraps]
+    room = columns() - sum(width for index, width in enumerate(widths) if index not in bends) - 2 * (len(headers) - 1)
+    for left, index in enumerate(sorted(bends, key=lambda index: widths[index])):
+        # The narrow ones take what they need; the others share what is left.
+        widths[index] = min(widths[index], max(room // (len(bends) - left), MIN_WRAPPED))
+        room -= widths[index]
+    print(_row(headers, widths))
+    print("  ".join("─" * width for width in widths))
+    for row in told:
+        parts = [
+            (textwrap.wrap(cell, width) or [""]) if index in bends else [cell]
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for line in itertools.zip_longest(*parts, fillvalue=""):
+            print(_row(line, widths))
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1))
-    for header in headers:
-        # What people copy stands in one line, even where the terminal is too narrow for the table.
-        bends = header in wraps
-        table.add_column(header, overflow="fold", no_wrap=not bends, min_width=MIN_WRAPPED if bends else None)
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False, width=columns()).print(table)
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - _cells(cell)) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for one that joins another."""
+    return sum(0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF") for each in text)
 
 
 def columns() -> int:

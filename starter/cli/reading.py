@@ -130,12 +130,13 @@ def _print_directory(answer: Document, silent: str | None, where: Where) -> None
             each_id,
             each["name"],
             _state_text(each, now),
-            _version_text(each),
+            _enabled_text(each["activation"]),
+            each["head"]["revision"],
             None if each["next_due"] is None else brief(each["next_due"], now=now),
         )
         for each_id, each in zip(shown, found, strict=True)
     ]
-    print_table(("Schedule", "Name", "State", "Enabled", "Next due"), rows, wraps={"Name"})
+    print_table(("Schedule", "Name", "State", "Enabled", "Head", "Next due"), rows, wraps={"Name", "State"})
     if shown != ids:
         print("Ids are shown by their beginnings, which every command takes; -o json has them whole.")
     if silent is not None and not any(each["execution_ready"] for each in found):
@@ -154,14 +155,11 @@ def _state_text(entry: Document, now: datetime) -> str:
     return str(runtime["state"]) if not age else f"{runtime['state']}, {age}"
 
 
-def _version_text(entry: Document) -> str:
-    """Which revision fires, beside the newest."""
-    head, activation = entry["head"]["revision"], entry["activation"]
+def _enabled_text(activation: Document | None) -> str:
+    """Which revision fires."""
     if activation is None:
-        return f"never, head {head}"
-    enabled, generation = activation["version"]["revision"], activation["generation"]
-    what = f"revision {enabled}" if activation["enabled"] else "none"
-    return f"{what}, head {head}, gen {generation}"
+        return "never enabled"
+    return str(activation["version"]["revision"]) if activation["enabled"] else "none"
 
 
 async def events(written: str, *, after: int, limit: int, where: Where, output: Output | None) -> int:
@@ -194,10 +192,24 @@ async def events(written: str, *, after: int, limit: int, where: Where, output: 
     return 0
 
 
-def _details_text(value: Any) -> str:
-    """Details of an event in little space; what is left out of long ids stands in the other forms of output."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_details_text(each)}" for name, each in value.items() if each is not None)
-    if isinstance(value, str):
-        return shorten(value, LONGEST_DETAIL) if " " not in value else value
-    return json_text(value)
+def _details_text(details: Document) -> str:
+    """Details of an event in little space. What the other columns say, and the rest of long ids, is in the other forms."""
+    before, after = details.get("from") or {}, details.get("to") or {}
+    told = [_side_text("from", before)] if before else []
+    if "reference" in after:
+        told.append(f"digest {shorten(after['reference']['digest'], LONGEST_DETAIL)}")
+    told += [
+        f"{name} {_word(value)}" for name, value in details.items() if name not in {"from", "to"} and value is not None
+    ]
+    return "; ".join(told)
+
+
+def _side_text(name: str, side: Document) -> str:
+    revision = [f"revision {side['reference']['revision']}"] if "reference" in side else []
+    rest = [f"{key} {_word(value)}" for key, value in side.items() if key != "reference" and value is not None]
+    return f"{name} {', '.join([*revision, *rest])}"
+
+
+def _word(value: Any) -> str:
+    text = value if isinstance(value, str) else json_text(value)
+    return text if " " in text else shorten(text, LONGEST_DETAIL)
