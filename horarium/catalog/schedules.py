@@ -2,13 +2,13 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, RowMapping, insert, select, update
 
 from horarium.catalog.tables import activations, audit_events, environments, schedules, versions
 from horarium.errors import Fault, InvalidSchedule, NotFound
@@ -240,10 +240,13 @@ def find_version(connection: Connection, schedule: Schedule, revision: int) -> V
     return None if row is None else _version(row)
 
 
-def find_versions(connection: Connection, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Version]:
+def find_versions(connection: Connection, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], Version]:
     """Versions by the row of their schedule and their revision, those of them that are there."""
-    query = select(versions).where(tuple_(versions.c.schedule, versions.c.revision).in_(list(wanted)))
-    return {(row.schedule, row.revision): _version(row) for row in connection.execute(query)}
+    of, revisions = ({each[part] for each in wanted} for part in (0, 1))
+    # Asked for in pairs, SQLite would read the table through.
+    query = select(versions).where(versions.c.schedule.in_(of), versions.c.revision.in_(revisions))
+    found = {(row.schedule, row.revision): row for row in connection.execute(query)}
+    return {each: _version(found[each]) for each in wanted if each in found}
 
 
 def require_version(connection: Connection, schedule: Schedule, revision: int) -> Version:

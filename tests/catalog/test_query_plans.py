@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy import event, insert
 from horarium.catalog import Catalog, ledger, presence, sweeping
 from horarium.catalog.schedules import insert_activation, require_schedule
 from horarium.catalog.tables import entries
+from horarium.control.punctuality import next_to_account_for
 from horarium.control.records import record
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition, Reason
@@ -77,7 +79,9 @@ def a_life(desk: Desk, loop: Loop) -> None:
 def ticks(desk: Desk) -> None:
     """What the controller asks."""
     for all_live in (False, True):
-        desk.read(sweeping.watched, SCOPE, all_live=all_live)
+        watched = desk.read(sweeping.watched, SCOPE, all_live=all_live)
+        # For many of them, SQLite makes another plan than for a few.
+        desk.read(next_to_account_for, [replace(each, row=each.row + more) for each in watched for more in range(200)])
     desk.read(sweeping.lingering, SCOPE)
     for after in (None, (0, desk.now, 1)):
         desk.read(sweeping.unsettled_runs, SCOPE, before=desk.now, limit=500, after=after)
