@@ -1,6 +1,6 @@
 """The HTTP application: routes, errors in one form, and the layers around them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 
 from horarium.api import openapi, problems
 from horarium.api.bodies import invalid_parameters
@@ -83,7 +83,7 @@ def create_app(
 
     def described() -> dict[str, object]:
         if app.openapi_schema is None:
-            app.openapi_schema = openapi.describe(app)
+            app.openapi_schema = openapi.describe(app, _routes())
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to say what the page holds
@@ -123,7 +123,11 @@ async def _unrouted(request: Request, error: Exception) -> Response:
 def _methods(request: Request) -> list[str]:
     """What a path answers to. Starlette itself names the methods of one of its routes only."""
     found: set[str] = set()
-    for route in (route for router in _ROUTERS for route in router.routes):
+    for route in _routes():
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or set()
     return sorted(found)
+
+
+def _routes() -> Iterator[BaseRoute]:
+    return (route for router in _ROUTERS for route in router.routes)

@@ -6,8 +6,10 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from starlette.routing import BaseRoute
 
 from horarium.api import problems, requests
 from horarium.api.examples import KEY
@@ -107,8 +109,8 @@ def refusals(statuses: Iterable[int]) -> dict[int | str, dict[str, Any]]:
     return {status: _problem(status) for status in sorted(set(statuses))}
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The page of an application, made once."""
+def describe(app: FastAPI, routes: Iterable[BaseRoute]) -> dict[str, Any]:
+    """The page of an application; `routes` are those that `operation` told something."""
     page = get_openapi(
         title=app.title,
         version=app.version,
@@ -137,7 +139,24 @@ def describe(app: FastAPI) -> dict[str, Any]:
     # FastAPI adds its own form of a validation error, which this API never sends.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    for route in routes:
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            for method in route.methods or ():
+                _put_examples(page["paths"][route.path_format][method.lower()], route)
     return page
+
+
+def _put_examples(described: dict[str, Any], route: APIRoute) -> None:
+    """Put examples back as they are: FastAPI leaves out whatever is null in them, and null means something here."""
+    told: list[tuple[dict[str, Any], Mapping[str, Any]]] = [
+        (described["responses"][str(status)], answer) for status, answer in route.responses.items()
+    ]
+    if route.openapi_extra and "requestBody" in route.openapi_extra:
+        told.append((described["requestBody"], route.openapi_extra["requestBody"]))
+    for there, ours in told:
+        for kind, content in ours["content"].items():
+            if "example" in content:
+                there["content"][kind]["example"] = content["example"]
 
 
 def _problem(status: int) -> dict[str, Any]:

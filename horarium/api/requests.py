@@ -79,7 +79,12 @@ class Policy(Body):
 
 
 TextReference = Annotated[
-    str, Field(min_length=1, max_length=MAX_REFERENCE_LENGTH, pattern=r"^[A-Za-z0-9_@-][A-Za-z0-9_@:-]*$")
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_REFERENCE_LENGTH,
+        json_schema_extra={"pattern": r"^(?!/)(?!.*\.\.)[A-Za-z0-9._@:/-]+$"},
+    ),
 ]
 
 

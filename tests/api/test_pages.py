@@ -2,18 +2,19 @@
 
 import asyncio
 import random
+import re
 import threading
 import uuid
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import event, insert
 
 from horarium.api.cursors import cursor_text, read_cursor
 from horarium.api.problems import Rejected
 from horarium.catalog import ledger
 from horarium.catalog.pages import Position, Wanted, page
-from horarium.catalog.schedules import insert_schedule, insert_version, require_schedule
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries
 from horarium.control.publication import publish
 from horarium.schedule.identity import ActivationKey, RunKey, schedule_key
@@ -21,7 +22,6 @@ from horarium.schedule.ledger import Disposition
 from tests.api.house import BASE, Api, make_catalog
 from tests.control.desk import NOON, SCOPE, every
 
-del insert_schedule, insert_version
 COUNT = 1_000
 
 
@@ -34,7 +34,9 @@ def publish_all(catalog, ids, *, at_once=100):
     for start in range(0, len(ids), at_once):
         with catalog.writing() as connection:
             for schedule_id in ids[start : start + at_once]:
-                publish(connection, schedule_key(SCOPE, schedule_id), every(3600), expected_revision=0, by="ada", now=NOON)
+                publish(
+                    connection, schedule_key(SCOPE, schedule_id), every(3600), expected_revision=0, by="ada", now=NOON
+                )
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,10 @@ def test_the_last_page_says_so_even_where_it_is_full(tmp_path):
     first = api.get("/schedules?limit=2").json()
     second = api.get(f"/schedules?limit=2&after={first['next_cursor']}").json()
     assert (len(second["schedules"]), second["next_cursor"]) == (2, None)
-    assert api.get(f"/schedules?after={'f' * 8}-ffff-4fff-bfff-{'f' * 12}").json() == {"schedules": [], "next_cursor": None}
+    assert api.get(f"/schedules?after={'f' * 8}-ffff-4fff-bfff-{'f' * 12}").json() == {
+        "schedules": [],
+        "next_cursor": None,
+    }
     api.close()
     catalog.close()
 
@@ -214,33 +219,43 @@ def test_the_environments_lists_name_the_schedule_and_runs_are_those_with_one(le
     assert api.get(f"/runs/{runs[0]['run_id']}").json() == runs[0]
 
 
-def test_pages_go_by_an_index_and_not_over_the_whole_ledger(ledgers):
-    """What the planner says of the environment's ledger: no sort of everything before the first line."""
+HALF_PAST = NOON + timedelta(minutes=30.5)
+PLANS = [
+    (Wanted(), None, ["ix_entries_first_at"]),
+    (Wanted(newest_first=True), None, ["ix_entries_first_at"]),
+    (Wanted(), Position(first_at=NOON, row=1), ["ix_entries_first_at"]),
+    (Wanted(since=HALF_PAST), None, ["ix_entries_spans", "ix_entries_first_at"]),
+    (Wanted(since=NOON), Position(first_at=HALF_PAST, row=1), ["ix_entries_first_at"]),
+    (Wanted(schedule_row=1, since=HALF_PAST), None, ["ix_entries_spans_of_schedule", "sqlite_autoindex_entries_1"]),
+    (Wanted(schedule_row=1, newest_first=True), None, ["sqlite_autoindex_entries_1"]),
+]
+
+
+@pytest.mark.parametrize(("wanted", "after", "indexes"), PLANS)
+def test_a_page_is_led_to_by_an_index_and_not_sorted_out_of_the_whole_ledger(ledgers, wanted, after, indexes):
     api, _ = ledgers
-    said = []
+    plans = []
 
-    def plan(connection):
-        from sqlalchemy import event
-
-        def explain(conn, cursor, statement, parameters, context, many):
-            said.append(cursor.connection.execute("EXPLAIN QUERY PLAN " + statement, parameters).fetchall())
-
-        event.listen(connection, "before_cursor_execute", explain)
-        try:
-            page(connection, SCOPE, Wanted(), after=Position(first_at=NOON, row=1), limit=10)
-        finally:
-            event.remove(connection, "before_cursor_execute", explain)
+    def explain(_connection, cursor, statement, parameters, _context, _many):
+        plans.append([row[3] for row in cursor.connection.execute("EXPLAIN QUERY PLAN " + statement, parameters)])
 
     with api.catalog.reading() as connection:
-        plan(connection)
-    assert said
+        event.listen(connection, "before_cursor_execute", explain)
+        page(connection, SCOPE, wanted, after=after, limit=1_000)
+    found = [next(line for line in plan if re.match("(SEARCH|SCAN) entries", line)) for plan in plans]
+    assert [re.search(r"INDEX (\w+)", line)[1] for line in found] == indexes
+    # Only the spans that reach into a time are sorted.
+    sorts = ["USE TEMP B-TREE FOR ORDER BY" in plan for plan in plans]
+    assert sorts == ["spans" in index for index in indexes]
 
 
 # Cursors
 
 
 @pytest.mark.parametrize("row", [0, 1, 10**18 - 1])
-@pytest.mark.parametrize("moment", [NOON, NOON + timedelta(microseconds=1), NOON.replace(year=1), NOON.replace(year=9999)])
+@pytest.mark.parametrize(
+    "moment", [NOON, NOON + timedelta(microseconds=1), NOON.replace(year=1), NOON.replace(year=9999)]
+)
 def test_a_cursor_is_read_as_it_was_written(row, moment):
     position = Position(first_at=moment, row=row)
     text = cursor_text(position)
@@ -249,7 +264,21 @@ def test_a_cursor_is_read_as_it_was_written(row, moment):
     assert "=" not in text
 
 
-@pytest.mark.parametrize("text", ["", "x", "====", "é", "MjAyNw", "a" * 200, "AAAA", cursor_text(Position(first_at=NOON, row=1))[:-2], "MjAyNy0wMi0zMFQwNjozMDowMFp8NDI", "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "====",
+        "é",
+        "MjAyNw",
+        "a" * 200,
+        "AAAA",
+        cursor_text(Position(first_at=NOON, row=1))[:-2],
+        "MjAyNy0wMi0zMFQwNjozMDowMFp8NDI",
+        "\x00",
+    ],
+)
 def test_another_text_is_no_cursor(text):
     with pytest.raises(Rejected, match="none of this list"):
         read_cursor(text)
