@@ -15,6 +15,7 @@ from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
 from horarium.errors import Unavailable
 from horarium.schedule.configuration import RunRequest
+from horarium.schedule.facts import OVERDUE
 from horarium.schedule.identity import ActivationKey, RunKey, Scope, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
 
@@ -55,7 +56,8 @@ class Admission:
     """The decision on one run.
 
     `outcome` is `admitted`; the disposition that the run was closed with; or `withdrawn` where the run is nobody's any
-    more, or another execution's, and nothing shall happen. `nudge` names a schedule that waits for the slot just freed.
+    more, or another execution's, and nothing shall happen. `nudge` names a schedule that waits for the slot just freed, or for
+    this decision.
     """
 
     outcome: str
@@ -119,7 +121,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
             "version": {"revision": version.revision, "digest": version.digest},
         },
     )
-    return Admission(outcome=ADMITTED, dispatch=_dispatch(version, run, agent, now=now))
+    return _admitted(connection, schedule, version, entry, run=run, agent=agent, decided_at=now, now=now)
 
 
 def _first_objection(
@@ -230,7 +232,28 @@ def _repeated(
         return Admission(outcome=WITHDRAWN)
     agent = find_agent(connection, schedule.key.scope, run.agent_version)
     assert agent is not None, "agents are never forgotten"
-    return Admission(outcome=ADMITTED, dispatch=_dispatch(version, run, agent, now=now))
+    decided_at = run.decided_at or now
+    return _admitted(connection, schedule, version, entry, run=run, agent=agent, decided_at=decided_at, now=now)
+
+
+def _admitted(
+    connection: Connection,
+    schedule: Schedule,
+    version: Version,
+    entry: ledger.Entry,
+    *,
+    run: ledger.Run,
+    agent: RegisteredAgent,
+    decided_at: datetime,
+    now: datetime,
+) -> Admission:
+    """The way to the agent. A decision that was overdue is told to the schedule, which may have left instants until then."""
+    overdue = decided_at - max(entry.first_at, entry.held_since or entry.first_at) > OVERDUE
+    return Admission(
+        outcome=ADMITTED,
+        dispatch=_dispatch(version, run, agent, now=now),
+        nudge=nudge_if_waiting(connection, schedule) if overdue else None,
+    )
 
 
 def _dispatch(version: Version, run: ledger.Run, agent: RegisteredAgent, *, now: datetime) -> Dispatch:

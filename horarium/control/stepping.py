@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 from horarium.catalog import ledger
 from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
 from horarium.control.activation import send_to_review
-from horarium.schedule.facts import MAX_STARTS_PER_STEP, Facts, Hold, instants_after, stretches
+from horarium.schedule.facts import MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
-from horarium.schedule.ledger import BY_CALENDAR, Disposition
+from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
 from horarium.schedule.plan import Plan
 from horarium.schedule.policy import Policy
 
@@ -93,6 +93,7 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
         following=calendar.after(ahead[-1] if ahead else max(mark, now)),
         lead=lead,
         catchup_started=activation.catchup_started,
+        awaits=policy.slots is not None and _awaits(entries, now),
     )
     return Gathered(facts=facts, waiting=activation.waiting)
 
@@ -121,7 +122,7 @@ def commit(
         return Committed(status=Status.STALE)
     waiting = _waiting(connection, schedule, key) if plan.promotions else {}
     agrees = activation.accounted_through == plan.base and {*waiting, *plan.waits}.issuperset(plan.promotions)
-    if not agrees or not _slots_agree(connection, schedule, activation, plan):
+    if not agrees or not _slots_agree(connection, schedule, activation, plan, now=now):
         return Committed(status=Status.STALE, staged=_staged(connection, schedule, key))
     _write(connection, schedule, key, plan, waiting, now=now)
     if not plan.blocked:
@@ -158,7 +159,7 @@ def _holds(
     held = 0
     holds: list[Hold] = []
     for entry in (*entries, *ledger.holds_closed_since(connection, schedule, mark)):
-        if entry.held_since is None:
+        if entry.held_since is None or _never_ran(entry):
             continue
         # Whatever the calendar staged was staged by a step that then set the mark. A manual run begins in between.
         since = mark if entry.trigger == BY_CALENDAR else max(mark, entry.held_since)
@@ -171,8 +172,27 @@ def _holds(
     return held, tuple(holds)
 
 
-def _slots_agree(connection: Connection, schedule: Schedule, activation: Activation, plan: Plan) -> bool:
-    """Whether the slots are still as the plan took them: none too few to start, none freed while it means to wait."""
+def _never_ran(entry: ledger.Entry) -> bool:
+    """Whether a run ended before anybody had decided on it. What it seemed to hold was free all the time."""
+    return entry.disposition in {Disposition.MISSED, Disposition.DROPPED} or entry.reason is Reason.RUN_LOST
+
+
+def _awaits(entries: Sequence[ledger.Entry], now: datetime) -> bool:
+    """Whether a staged run is undecided although its time has come: by its instant, or by the slot that it waited for."""
+    return any(
+        entry.disposition is Disposition.STAGED
+        and entry.held_since is not None
+        and now - max(entry.first_at, entry.held_since) > OVERDUE
+        for entry in entries
+    )
+
+
+def _slots_agree(
+    connection: Connection, schedule: Schedule, activation: Activation, plan: Plan, *, now: datetime
+) -> bool:
+    """Whether the slots are still as the plan took them: none too few to start, none freed while it means to wait, and what
+    it waits to be decided still undecided.
+    """
     slots = require_version(connection, schedule, activation.revision).configuration.policy.slots
     if slots is None:
         return True
@@ -180,6 +200,8 @@ def _slots_agree(connection: Connection, schedule: Schedule, activation: Activat
     taken = ledger.count_holding(connection, schedule) + wanted
     if wanted and taken > slots:
         return False
+    if plan.awaits:
+        return _awaits(ledger.open_entries(connection, schedule), now)
     return not plan.blocked or taken >= slots
 
 

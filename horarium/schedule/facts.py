@@ -18,6 +18,8 @@ MAX_STARTS_PER_STEP = 100
 """How many runs one step may start (DESIGN.md, section 6)."""
 LATE = timedelta(seconds=10)
 """A start later than this is catch-up, and counts against its limits."""
+OVERDUE = timedelta(seconds=2)
+"""How long after its time a staged run that is still undecided may have had nobody to decide it."""
 MAX_NAMED = 5_000
 """How many instants one step's facts name. They travel through a workflow's history, which has limits of its own."""
 
@@ -63,8 +65,10 @@ class Facts:
     `held` counts the claims that began before `accounted_through` and go on; `holds` are the other claims that matter
     (begun or ended since). `stretches` tell what is due until `told_through`, which is `now` unless that would be too much
     to name. `waiting` is how many instants are buffered and `waiting_head` the earliest of them.
-    `undecided` counts the staged entries of this activation. `ahead` are the instants within `lead` from now, `following`
-    is the first one after those. `catchup_started` counts the late starts since the backlog began.
+    `undecided` counts the staged entries of this activation. `awaits` tells that a run which holds a slot is overdue and
+    undecided: its admission has yet to say whether it ran at all, and until then nothing is an overlap with it.
+    `ahead` are the instants within `lead` from now, `following` is the first one after those. `catchup_started` counts the
+    late starts since the backlog began.
     """
 
     now: datetime
@@ -81,6 +85,7 @@ class Facts:
     following: datetime | None
     lead: timedelta
     catchup_started: int
+    awaits: bool = False
 
 
 def stretches(

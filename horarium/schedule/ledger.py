@@ -96,8 +96,8 @@ class Reason(StrEnum):
 
 
 _SENTENCES = {
-    Reason.OVERLAP: "Earlier runs of this schedule held every slot at that instant.",
-    Reason.ALREADY_WAITING: "Earlier runs held every slot, and one instant was waiting already.",
+    Reason.OVERLAP: "Other runs of this schedule held every slot when its turn came.",
+    Reason.ALREADY_WAITING: "Other runs held every slot when its turn came, and one instant was waiting already.",
     Reason.BUFFER_FULL: "The buffer of waiting instants was full.",
     Reason.CATCHUP_LIMIT: "More instants had passed unattended than catch-up starts after one outage.",
     Reason.OUTSIDE_WINDOW: "Nothing was listening until the instant was older than the catch-up window.",

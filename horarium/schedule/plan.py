@@ -26,7 +26,8 @@ class Plan:
     ahead of their time), `waits` are instants that begin to wait, `fates` are those that end without a run.
     `accounted_through` is the new mark. `wake_at` is when the next step is due; with `blocked` it is None and the next
     step waits for the end of a run. `exhausted` says that nothing will ever be due again and nothing is undecided. `more`
-    says that due instants are left for the next step, since this one has done as much as one step may.
+    says that due instants are left for the next step, since this one has done as much as one step may. `awaits` says that
+    they are left until an overdue admission is decided, for which a plan is `blocked` too.
     """
 
     base: datetime
@@ -40,6 +41,7 @@ class Plan:
     exhausted: bool
     catchup_started: int
     more: bool = False
+    awaits: bool = False
 
     @property
     def changes_nothing(self) -> bool:
@@ -86,9 +88,17 @@ class _Replay:
     def run(self) -> Plan:
         facts = self.facts
         full = facts.told_through < facts.now
+        awaits = False
         try:
             for stretch in facts.stretches:
+                awaits = facts.awaits and self._depends_on_slots(stretch)
+                if awaits:
+                    break
                 self._enter(stretch)
+            if awaits:
+                self.taken = self.taken_now
+                self._promote()
+                return self._plan(full=False, awaits=True)
             self.mark = max(self.mark, facts.told_through)
             if not full:
                 self.taken = self.taken_now
@@ -96,15 +106,20 @@ class _Replay:
                 self._stage_ahead()
         except _StepIsFull:
             full = True
-        return self._plan(full=full)
+        return self._plan(full=full, awaits=False)
 
-    def _plan(self, *, full: bool) -> Plan:
+    def _depends_on_slots(self, stretch: Stretch) -> bool:
+        """Whether something is due in it that is not missed whoever holds a slot."""
+        first = stretch.head[0] if stretch.head else stretch.rest.first if stretch.rest else None
+        return first is not None and not self._was_missed(first, attended=stretch.attended)
+
+    def _plan(self, *, full: bool, awaits: bool) -> Plan:
         facts = self.facts
         following = next((instant for instant in facts.ahead if instant > self.mark), facts.following)
         due_to_stage = following is not None and following - facts.lead <= facts.now
         saturated = not self._slot_is_free()
-        blocked = not full and saturated and (self.waiting > 0 or due_to_stage)
-        nothing_left = following is None and self.waiting == 0
+        blocked = awaits or (not full and saturated and (self.waiting > 0 or due_to_stage))
+        nothing_left = following is None and self.waiting == 0 and not awaits
         exhausted = not full and nothing_left and facts.undecided == 0 and not self.starts and not self.promotions
         wake_at: datetime | None = None
         if full:
@@ -124,8 +139,9 @@ class _Replay:
             wake_at=wake_at,
             blocked=blocked,
             exhausted=exhausted,
-            catchup_started=self.catchup if full else 0,
+            catchup_started=self.catchup if full or awaits else 0,
             more=full,
+            awaits=awaits,
         )
 
     def _enter(self, stretch: Stretch) -> None:
@@ -165,7 +181,7 @@ class _Replay:
         """What becomes of an instant: STAGED, BUFFERED, or the reason why neither."""
         facts, policy = self.facts, self.facts.policy
         too_late = facts.now - instant > policy.catchup_window
-        if too_late and not attended:
+        if self._was_missed(instant, attended=attended):
             return Reason.OUTSIDE_WINDOW
         if policy.overlap is Overlap.ALLOW or (self.waiting == 0 and self._slot_is_free()):
             if too_late:
@@ -178,6 +194,10 @@ class _Replay:
                 return Disposition.BUFFERED if self.waiting == 0 else Reason.ALREADY_WAITING
             case Overlap.BUFFER_ALL:
                 return Disposition.BUFFERED if self.waiting < BUFFER_LIMIT else Reason.BUFFER_FULL
+
+    def _was_missed(self, instant: datetime, *, attended: bool) -> bool:
+        """Whether nothing was listening until it was too late, so that the slots do not matter."""
+        return not attended and self.facts.now - instant > self.facts.policy.catchup_window
 
     def _slot_is_free(self) -> bool:
         """Whether a slot was free at the instant that is being decided, and still is: whoever starts, starts now."""

@@ -160,7 +160,7 @@ def test_occurrences_are_told_by_time_disposition_and_number(here, horarium, ins
     assert everything == sorted(everything, key=lambda row: row["first_at"])
     skipped = here("occurrences", each_minute, "--disposition", "skipped")
     assert len(skipped) == 30
-    assert {row["sentence"] for row in skipped} == {"Earlier runs of this schedule held every slot at that instant."}
+    assert {row["sentence"] for row in skipped} == {"Other runs of this schedule held every slot when its turn came."}
     since, until = (start + timedelta(minutes=minute) for minute in (10, 12))
     some = here("occurrences", each_minute, "--from", since.isoformat(), "--until", until.isoformat())
     assert len(some) == 3

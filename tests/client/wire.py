@@ -61,7 +61,7 @@ OCCURRENCE = {
     "count": 1,
     "disposition": "skipped",
     "reason": "overlap",
-    "sentence": "Earlier runs of this schedule held every slot at that instant.",
+    "sentence": "Other runs of this schedule held every slot when its turn came.",
     "generation": 4,
     "trigger": "schedule",
     "run_id": None,

@@ -219,8 +219,7 @@ def test_a_run_that_nobody_knows_is_withdrawn(desk: Desk, loop: Loop) -> None:
 @pytest.mark.parametrize("cause", ["refused", "missed"])
 def test_a_slot_that_admission_frees_is_told_to_the_schedule_that_waits(desk: Desk, loop: Loop, cause: str) -> None:
     if cause == "missed":
-        loop.step_at(361)
-        desk.now = at(417)
+        desk.now = at(410)
     else:
         desk.now = at(117)
         desk.content.readable = False

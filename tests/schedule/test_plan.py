@@ -44,6 +44,7 @@ def facts(
     catchup: int = 0,
     undecided: int = 0,
     lead: timedelta = LEAD,
+    awaits: bool = False,
 ) -> Facts:
     told, told_through = stretches(
         timing,
@@ -70,6 +71,7 @@ def facts(
         following=timing.after(ahead[-1] if ahead else behind),
         lead=lead,
         catchup_started=catchup,
+        awaits=awaits,
     )
 
 
@@ -446,6 +448,52 @@ def test_more_runs_that_ended_than_one_step_can_tell_are_told_in_several() -> No
     assert len(decided.starts) + len(decided.promotions) <= 100
     decided_upon = len(decided.starts) + len(decided.waits) + sum(fate.span.count for fate in decided.fates)
     assert decided_upon == (decided.accounted_through - at(0)).total_seconds() // 1
+
+
+class TestAnOverdueAdmission:
+    """A run that was staged before an outage and is undecided after it: whether it ran at all is not known yet."""
+
+    @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "buffer_all"])
+    def test_what_is_due_behind_it_is_left_until_it_is_decided(self, overlap: str) -> None:
+        decided = plan(facts(calendar(60), policy(overlap), mark=60, now=300, held=1, undecided=1, awaits=True))
+        assert told(decided) == {}
+        assert (decided.blocked, decided.awaits, decided.wake_at) == (True, True, None)
+        assert decided.accounted_through == at(60)
+
+    def test_what_is_missed_anyhow_is_not(self) -> None:
+        """So an outage is told as one, and what was left on purpose as that."""
+        decided = plan(
+            facts(calendar(60), policy("skip", window=100), mark=60, now=300, held=1, undecided=1, awaits=True)
+        )
+        assert told(decided) == {"outside_window": [(120, 180, 2)]}
+        assert decided.accounted_through == at(180)
+        assert decided.awaits
+
+    def test_nothing_is_due_behind_it_so_nothing_is_left(self) -> None:
+        decided = plan(facts(calendar(60), policy("skip"), mark=60, now=90, held=1, undecided=1, awaits=True))
+        assert not decided.awaits
+        assert decided.wake_at == at(116)
+
+    def test_whoever_waits_longer_takes_a_slot_that_is_free_whatever_it_says(self) -> None:
+        known = facts(
+            calendar(60), policy("buffer_all", runs=3), mark=60, now=150, held=1, undecided=1, waiting=(0,), awaits=True
+        )
+        decided = plan(known)
+        assert told(decided) == {"promotes": [0]}
+        assert decided.awaits
+
+    def test_once_it_was_missed_the_oldest_that_is_eligible_starts(self) -> None:
+        """It held nothing, so the facts have no claim of it any more. All were left for later on purpose."""
+        decided = plan(facts(calendar(60), policy("skip"), mark=60, now=300.5, attended=360))
+        assert told(decided) == {"starts": [120], "overlap": [(180, 300, 3)]}
+
+    def test_once_it_was_admitted_they_overlap_with_it(self) -> None:
+        decided = plan(facts(calendar(60), policy("skip"), mark=60, now=300.5, held=1, attended=360))
+        assert told(decided) == {"overlap": [(120, 300, 4)]}
+
+    def test_the_end_of_the_calendar_waits_for_it(self) -> None:
+        known = facts(calendar(60, until=150), policy("skip"), mark=60, now=300, held=1, undecided=1, awaits=True)
+        assert not plan(known).exhausted
 
 
 class TestExhausted:

@@ -237,6 +237,8 @@ class OneSchedule(RuleBasedStateMachine):
             and each.row != entry.row
             and each.held_since is not None
             and each.held_since <= due
+            # A run that nobody decided on held nothing.
+            and each.disposition not in {Disposition.MISSED, Disposition.DROPPED}
             and (each.closed_at is None or each.closed_at > due + error)
         ]
         assert policy.slots is not None
