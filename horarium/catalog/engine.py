@@ -25,6 +25,8 @@ R = TypeVar("R")
 BUSY_TIMEOUT_SECONDS = 5
 """How long a transaction waits for another process's; a step gives its local activity as long."""
 READERS = 4
+HIDE_PARAMETERS = True
+"""What was being written is no part of an error: errors reach logs, and the histories that Temporal keeps."""
 
 
 class Catalog:
@@ -45,7 +47,7 @@ class Catalog:
         try:
             parsed = make_url(url)
             if parsed.get_backend_name() != "sqlite":
-                return cls(create_engine(parsed, pool_pre_ping=True))
+                return cls(create_engine(parsed, pool_pre_ping=True, hide_parameters=HIDE_PARAMETERS))
         except (ArgumentError, ModuleNotFoundError) as error:
             # The URL itself may hold a password, so it is not repeated.
             raise Misconfigured(
@@ -57,7 +59,11 @@ class Catalog:
             raise Misconfigured(
                 f"The catalog's folder {str(path.parent)!r} does not exist. Create it, or name another."
             )
-        engine = create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False})
+        engine = create_engine(
+            parsed,
+            connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
+            hide_parameters=HIDE_PARAMETERS,
+        )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return cls(engine)

@@ -42,6 +42,14 @@ def count(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(workers)).scalar_one()
 
 
+def test_an_error_does_not_tell_what_was_being_written(catalog: Catalog) -> None:
+    with catalog.writing() as connection:
+        add(connection, "s3cret")
+    with pytest.raises(IntegrityError) as refused, catalog.writing() as connection:
+        add(connection, "s3cret")
+    assert "s3cret" not in str(refused.value)
+
+
 WRITER = """
 import sys
 from sqlalchemy import func, insert, select
