@@ -119,7 +119,7 @@ async def main(role: str) -> None:
         case "controller":
             await controller.control(load())
         case "agents":
-            await processes.serve_agents(load(), AGENTS)
+            await processes.serve_agents(load(), AGENTS, command="crashing agents")
         case _:
             await processes.serve(load(), [role])
 
