@@ -126,7 +126,7 @@ In another terminal, from this folder:
   {near(Path(find_temporal()))} workflow list
 Temporal's user interface: {running.ui_address}/namespaces/default/workflows
   the schedule's workflow: {ActivationKey(schedule=key, generation=1).workflow_id}
-Inputs, and what the agent wrote: {settings.data / "content"}"""
+Inputs, and what the agent wrote: {settings.content.inputs.parent}"""
     )
 
 
@@ -191,7 +191,7 @@ def _conclude(rows: Sequence[Row], checked: Audit, settings: Settings) -> None:
         _say(f"  {row['first_at']}  {answer} {_late(row):>9}  run {(row['run_id'] or '-')[:8]}")
     outputs = [output for row in rows for output in (row["outputs"] or [])]
     if outputs:
-        report = settings.data / "content" / "outputs" / outputs[-1]
+        report = settings.content.outputs / outputs[-1]
         _say("\nThe agent's last report:\n")
         for line in report.read_text().splitlines():
             _say(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="      ", break_long_words=False))

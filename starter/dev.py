@@ -178,7 +178,7 @@ def _child(
 
 def _lay_out_example(settings: Settings) -> None:
     """Give the example agent an input, an output target and a few files to look at, where they are not there yet."""
-    inputs, outputs = settings.data / "content" / "inputs", settings.data / "content" / "outputs"
+    inputs, outputs = settings.content.inputs, settings.content.outputs
     (outputs / "ingestion-reports").mkdir(exist_ok=True)
     manifest = inputs / "ingestion" / "manifest.json"
     if not manifest.exists():
@@ -246,11 +246,11 @@ def _next(settings: Settings, agents: Sequence[str], present: Sequence[str]) -> 
     if _with_examples(agents):
         publish = f"  {program()} publish {near(sample.SCHEDULE)}{at}"
     else:
-        content = settings.data / "content"
+        content = settings.content
         publish = f"""  {program()} publish YOUR_SCHEDULE.yaml{at}
     whose run.agent_version is {" or ".join(present) or "one of yours"},
-    run.input a file in {near(content / "inputs")},
-    run.output_target a folder in {near(content / "outputs")}"""
+    run.input a file in {near(content.inputs)},
+    run.output_target a folder in {near(content.outputs)}"""
     return f"{publish}\n  {program()} enable SCHEDULE_ID{at}\n  {program()} occurrences SCHEDULE_ID --follow{at}"
 
 

@@ -27,8 +27,8 @@ def prepare_data(settings: Settings) -> None:
     """
     make_writable(settings.data)
     make_key(settings.key_file)
-    for area in ("inputs", "outputs"):
-        make_writable(settings.data / "content" / area)
+    for area in (settings.content.inputs, settings.content.outputs):
+        make_writable(area)
     catalog = Catalog.open(settings.catalog_url)
     try:
         migrate.upgrade(catalog)

@@ -59,7 +59,7 @@ class Settings:
     @property
     def content(self) -> ContentFolder:
         """Where inputs are read and outputs go."""
-        return ContentFolder(self.data / "content")
+        return ContentFolder(self.data / "content", self.scope)
 
     @property
     def principal(self) -> str:

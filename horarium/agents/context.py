@@ -8,7 +8,7 @@ import structlog
 
 from horarium.agents.events import RunBrief
 from horarium.agents.host import AgentHost
-from horarium.agents.outputs import check_output
+from horarium.authority.outputs import check_output
 
 
 def _no_heartbeat(*_details: Any) -> None:

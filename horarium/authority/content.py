@@ -1,7 +1,8 @@
 """Where inputs come from and where outputs go, while the authority's own tables do not exist yet: one folder.
 
-`inputs/<reference>` holds what a run reads (`.json` may be left out of the reference), `outputs/<target>/` takes what it
-writes. References are names of ours, never paths of a caller's: nothing outside the folder can be reached.
+Below `<organization>/<environment>/`, `inputs/<reference>` holds what a run reads (`.json` may be left out of the reference)
+and `outputs/<target>/` takes what it writes. References are names of ours, never paths of a caller's: nothing outside of these
+two can be reached, and no environment reaches another's.
 """
 
 import os
@@ -9,8 +10,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from horarium.agents.outputs import check_output
+from horarium.authority.outputs import check_output
 from horarium.errors import NotFound, Refused
+from horarium.schedule.identity import Scope
 
 MAX_INPUT_BYTES = 4 * 1024 * 1024
 _PART = re.compile(r"[A-Za-z0-9_@:-][A-Za-z0-9_.@:-]{0,199}")
@@ -18,9 +20,20 @@ _PART = re.compile(r"[A-Za-z0-9_@:-][A-Za-z0-9_.@:-]{0,199}")
 
 @dataclass(frozen=True, slots=True)
 class ContentFolder:
-    """Inputs and outputs below one folder. All methods may block on the disk."""
+    """Inputs and outputs of one environment, below the folder of an installation. All methods may block on the disk."""
 
     root: Path
+    scope: Scope
+
+    @property
+    def inputs(self) -> Path:
+        """The folder of the environment's inputs."""
+        return self._area("inputs")
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of the environment's output targets."""
+        return self._area("outputs")
 
     def has_input(self, reference: str) -> bool:
         """Whether the input exists and is a file that can be read."""
@@ -67,5 +80,8 @@ class ContentFolder:
         parts = reference.split("/")
         if not all(_PART.fullmatch(part) for part in parts):
             return None
-        path = self.root.joinpath(area, *parts)
-        return path if path.resolve().is_relative_to((self.root / area).resolve()) else None
+        path = self._area(area).joinpath(*parts)
+        return path if path.resolve().is_relative_to(self._area(area).resolve()) else None
+
+    def _area(self, area: str) -> Path:
+        return self.root / self.scope.org_id / self.scope.environment_id / area

@@ -146,9 +146,8 @@ class Installation:
             "idempotent": False,
         }
         self.write(presence.register_agent, SCOPE, "triage@1", discovery, lease_until=now, now=now)
-        content = self.settings.data / "content"
-        (content / "inputs" / "inbox.json").write_text("{}")
-        (content / "outputs" / "reports").mkdir(exist_ok=True)
+        (self.settings.content.inputs / "inbox.json").write_text("{}")
+        (self.settings.content.outputs / "reports").mkdir(exist_ok=True)
 
 
 @pytest.fixture

@@ -68,8 +68,8 @@ def test_enabling_without_workers_is_refused_with_the_next_step(horarium, instal
 
 def test_enabling_names_everything_that_is_missing(horarium, installation, published):
     installation.populate()
-    (installation.settings.data / "content" / "inputs" / "inbox.json").unlink()
-    (installation.settings.data / "content" / "outputs" / "reports").rmdir()
+    (installation.settings.content.inputs / "inbox.json").unlink()
+    (installation.settings.content.outputs / "reports").rmdir()
     result = horarium("enable", published, "--data", installation.data, "-o", "json")
     error = json.loads(result.stderr)
     assert error["code"] == "input_unreadable"

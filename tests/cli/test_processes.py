@@ -58,7 +58,7 @@ def test_setting_up_prepares_everything_and_says_so_and_twice_changes_nothing(pr
     told = json.loads(first.stdout)["done"]
     assert "local/dev are ready" in told[0]
     assert "No Temporal server answers at 127.0.0.1:1" in told[1]
-    assert (tmp_path / "here" / "content" / "inputs").is_dir()
+    assert (tmp_path / "here" / "content" / "local" / "dev" / "inputs").is_dir()
     assert program("setup", "--no-temporal", "--data", "here").returncode == 0
     assert program("list", "--data", "here").returncode == 0
     assert program("list", HORARIUM_DATA="here").returncode == 0

@@ -142,7 +142,7 @@ class Installation:
         schedule_id = str(uuid.uuid4())
         key = schedule_key(self.settings.scope, schedule_id)
         script = {"seconds": seconds, "fails": fails}
-        (self.folder / "content" / "inputs" / f"{schedule_id}.json").write_text(json.dumps(script))
+        (self.settings.content.inputs / f"{schedule_id}.json").write_text(json.dumps(script))
         configuration = {
             "name": f"every {every} s",
             "calendar": {
@@ -291,7 +291,7 @@ async def installation(
     server = TemporalServer(folder, port=0, headless=True)
     settings = load({}, data=folder)
     prepare_data(settings)
-    (folder / "content" / "outputs" / "reports").mkdir()
+    (settings.content.outputs / "reports").mkdir()
     (folder / "crashes").mkdir()
     await server.start()
     catalog = Catalog.open(settings.catalog_url)

@@ -205,7 +205,7 @@ def test_agents_of_the_person_s_own_folder_run_and_are_named_with_what_comes_nex
         assert re.search(r"Processes .*agent runner of mine", said)
         assert re.search(r"Agents +greeting@7", said)
         assert "whose run.agent_version is greeting@7" in said
-        assert "run.input a file in here/content/inputs" in said
+        assert "run.input a file in here/content/local/dev/inputs" in said
         assert "ingestion" not in said
         publish = re.search(r"^  (\S+) publish \S+( --data here)$", said, re.MULTILINE)
         subprocess.run([publish[1], "list", *shlex.split(publish[2])], cwd=tmp_path, check=True)
@@ -265,7 +265,7 @@ def test_a_run_that_is_under_way_at_ctrl_c_ends_and_is_settled(tmp_path):
     begun = str(tmp_path / "begun.jsonl")
     with developing(folder, "--agents", AGENTS, HORARIUM_TEST_BEGUN=begun) as (process, _):
         settings = load({}, data=folder)
-        (folder / "content" / "outputs" / "reports").mkdir()
+        (settings.content.outputs / "reports").mkdir()
         catalog = Catalog.open(settings.catalog_url)
         key = asyncio.run(enabled_every_two_seconds(settings, catalog, seconds=3))
         while "started" not in dispositions(catalog, key):

@@ -187,14 +187,14 @@ async def house(
 
     `without` names task queues that nobody serves.
     """
-    for area in ("inputs", "outputs/reports"):
-        (folder / "content" / area).mkdir(parents=True)
-    (folder / "content" / "inputs" / "letters").write_text("{}")
+    content = ContentFolder(folder / "content", SCOPE)
+    for each in (content.inputs, content.outputs / "reports"):
+        each.mkdir(parents=True)
+    (content.inputs / "letters").write_text("{}")
     catalog = OutableCatalog.open(f"sqlite:///{folder / 'catalog.db'}")
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(catalog.close)
         migrate.upgrade(catalog)
-        content = ContentFolder(folder / "content")
         agent = Worked()
         runner = AgentRunner([agent], task_queues="house")
         host = CatalogHost(catalog, content, SCOPE)

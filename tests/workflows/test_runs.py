@@ -125,13 +125,13 @@ async def test_a_run_whose_agent_is_offline_is_refused_with_how_long(skipping):
 
 
 @pytest.mark.parametrize("gone", ["input", "target"])
-async def test_what_was_there_at_enabling_is_looked_at_again_at_the_occurrence(skipping, gone, tmp_path):
+async def test_what_was_there_at_enabling_is_looked_at_again_at_the_occurrence(skipping, gone):
     async with skipping() as house:
         _, _, run = await due(house)
         if gone == "input":
-            (tmp_path / "content" / "inputs" / "letters").unlink()
+            (house.content.inputs / "letters").unlink()
         else:
-            (tmp_path / "content" / "outputs" / "reports").rmdir()
+            (house.content.outputs / "reports").rmdir()
         await house.advance_to(run.nominal_time + SECOND)
 
         reason = {"input": "input_unreadable", "target": "output_missing"}[gone]
