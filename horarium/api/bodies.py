@@ -163,8 +163,8 @@ def _instant(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
-"""A whole number in a query, in decimal digits and nothing else."""
+WHOLE = BeforeValidator(_whole)
+"""Of a whole number in a query: it is written in decimal digits and nothing else. Stands behind the bounds."""
 Truth = Annotated[bool, BeforeValidator(_truth)]
 """`true` or `false` in a query."""
 Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from horarium.api.bodies import Instant, Truth, Whole
+from horarium.api.bodies import WHOLE, Instant, Truth
 from horarium.catalog.pages import Wanted
 from horarium.control.records import MAX_PAGE
 from horarium.schedule.ledger import Disposition
@@ -28,7 +28,7 @@ class Nothing(Query):
 class DirectoryQuery(Query):
     """Which schedules to list."""
 
-    limit: Annotated[Whole, Field(ge=1, le=MAX_PAGE)] = 25
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE), WHOLE] = 25
     after: UUID | None = Field(default=None, description="The next_cursor of the page before.")
     include_retired: Truth = False
 
@@ -36,7 +36,7 @@ class DirectoryQuery(Query):
 class RecordQuery(Query):
     """Which version of a schedule to show."""
 
-    revision: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(
+    revision: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE] | None = Field(
         default=None, description="Without it, the head."
     )
 
@@ -50,7 +50,7 @@ class LedgerQuery(Query):
     until: Instant | None = Field(default=None, description="The last nominal time.")
     disposition: list[Disposition] = Field(default=[], max_length=20, description="Only these; may be repeated.")
     newest_first: Truth = False
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LINES)] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES), WHOLE] = 100
     after: str | None = Field(default=None, max_length=200, description="The next_cursor of the page before.")
 
     def wanted(self, *, with_run: bool = False) -> Wanted:
@@ -67,7 +67,7 @@ class LedgerQuery(Query):
 class ScheduleLedgerQuery(LedgerQuery):
     """Which lines of one schedule's ledger to list."""
 
-    generation: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = None
+    generation: Annotated[int, Field(ge=0, le=2**31 - 1), WHOLE] | None = None
     touched_since: Instant | None = Field(
         default=None, description="Only what is open, and what was closed or extended from then on."
     )
@@ -76,5 +76,5 @@ class ScheduleLedgerQuery(LedgerQuery):
 class EventsQuery(Query):
     """Which events to list."""
 
-    after: Annotated[Whole, Field(ge=0, le=_LARGEST_ROW)] = 0
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LINES)] = 100
+    after: Annotated[int, Field(ge=0, le=_LARGEST_ROW), WHOLE] = 0
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES), WHOLE] = 100

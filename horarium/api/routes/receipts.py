@@ -22,7 +22,14 @@ _EXAMPLE = {
 @router.get("/receipts/{key:path}", **operation(models.Receipt, _EXAMPLE, refuses=SEEN))
 async def get_receipt(
     call: Authorized,
-    key: Annotated[str, Path(description="The caller's own key, percent-encoded.", examples=[examples.KEY])],
+    key: Annotated[
+        str,
+        Path(
+            description="The caller's own key, percent-encoded.",
+            examples=[examples.KEY],
+            json_schema_extra={"minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9._:-]+$"},
+        ),
+    ],
     _query: Annotated[queries.Nothing, Query()],
 ) -> JSONResponse:
     """Look up the receipt of one of the caller's own keys.
