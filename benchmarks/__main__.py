@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from benchmarks import calendar_speed
+from benchmarks import api_speed, calendar_speed
 from benchmarks.figures import Figure, print_json, print_table
 
 SUITES: Final[dict[str, Callable[[], Iterator[Figure]]]] = {
     "calendar": calendar_speed.measure,
+    "api": api_speed.measure,
 }
 """A suite is a function that yields figures as it measures them."""
 
