@@ -52,7 +52,7 @@ class TemporalHands:
         await _answered(Temporal(self._connected()).signal(key, signal))
 
     async def cancel_run(self, key: RunKey) -> bool:
-        """Ask a run to end; False where no such run is open."""
+        """Ask a run to end; False where Temporal knows no such run."""
         handle = self._connected().get_workflow_handle(key.workflow_id)
         try:
             await _answered(handle.cancel())

@@ -15,4 +15,7 @@ class Hands(Protocol):
         """Tell the workflow of an activation to look again. Raises `Unavailable` where Temporal does not answer."""
 
     async def cancel_run(self, key: RunKey) -> bool:
-        """Ask a run to end; False where no such run is open. Raises `Unavailable` where Temporal does not answer."""
+        """Ask a run to end; nothing happens to one that is over. False where Temporal knows no such run.
+
+        Raises `Unavailable` where Temporal does not answer.
+        """

@@ -549,3 +549,38 @@ def test_cancelling_while_temporal_is_down_is_503_and_can_be_repeated(catalog):
         assert kinds.count("cancel_asked") == 1
     finally:
         api.close()
+
+
+def test_cancelling_a_run_that_was_not_started_yet_starts_it_so_that_it_learns_of_it(catalog):
+    """The record is staged and its workflow has yet to be started: a cancellation that only looks for it would be lost."""
+    hands = Recorder(knows_run=False)
+    api = Api(catalog, hands=hands)
+    try:
+        receipt = api.publish()
+        api.change(receipt, 0, "enable")
+        run = api.change(receipt, 1, "trigger").json()["run_id"]
+        hands.calls.clear()
+        body = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
+        answer = api.post(f"/runs/{run}/cancel", body, key=new())
+        assert (answer.status_code, answer.json()["run_id"]) == (202, run)
+        assert [what for what, _ in hands.calls] == ["cancel_run", "start_run", "cancel_run"]
+        assert {key.run_id for _, key in hands.calls} == {run}
+    finally:
+        api.close()
+
+
+def test_the_key_of_one_cancellation_is_not_another_runs(catalog):
+    """The bodies are equal: the run is in the path, and belongs to what the key stands for."""
+    api = Api(catalog)
+    try:
+        runs = []
+        for _ in range(2):
+            receipt = api.publish()
+            api.change(receipt, 0, "enable")
+            runs.append(api.change(receipt, 1, "trigger").json()["run_id"])
+        body, key = {"expected_environment_epoch": 1, "expected_reset_generation": 1}, new()
+        assert api.post(f"/runs/{runs[0]}/cancel", body, key=key).status_code == 202
+        answer = api.post(f"/runs/{runs[1]}/cancel", body, key=key)
+        assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
+    finally:
+        api.close()

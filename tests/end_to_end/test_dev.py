@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from examples.ingestion import sample
@@ -107,7 +108,7 @@ def test_it_tells_where_it_is_and_is_gone_without_a_trace_after_ctrl_c(tmp_path)
         host, port = told["temporal"].split(":")
         assert told["ui"].startswith(f"http://{host}:")
         below = family(process.pid)
-        assert len(below) >= 4, "a Temporal server, workers, a controller and an agent runner"
+        assert len(below) >= 5, "a Temporal server, workers, a controller, the API and an agent runner"
 
         assert "in use by process" in refused(folder, "--temporal-port", "0", "--ui-port", "0")
         taken = refused(tmp_path / "other", "--temporal-port", port, "--ui-port", "0")
@@ -115,6 +116,11 @@ def test_it_tells_where_it_is_and_is_gone_without_a_trace_after_ctrl_c(tmp_path)
         assert "--temporal-port 0" in taken
         taken = refused(tmp_path / "other", "--temporal-port", "0", "--ui-port", told["ui"].rsplit(":", 1)[1])
         assert "--ui-port 0" in taken
+        ports = ("--temporal-port", "0", "--ui-port", "0", "--api-port", told["api"].rsplit(":", 1)[1])
+        assert "--api-port 0" in refused(tmp_path / "other", *ports)
+        ready = httpx.get(f"{told['api']}/readyz")
+        assert ready.json() == {"ready": True, "execution_ready": True}
+        assert httpx.get(f"{told['api']}/v1/organizations/local/environments/dev").status_code == 401
 
         assert process.poll() is None, "what was refused has not disturbed it"
         process.send_signal(signal.SIGINT)
