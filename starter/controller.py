@@ -179,7 +179,7 @@ class Controller:
             await self.temporal.start_run(run.key)
             return
         waiting = await self.catalog.write(settle_lost, run, closed_as=found.value, now=self.now())
-        _logger.warning("run_settled_for_its_workflow", workflow_id=run.workflow_id, found=found)
+        _logger.info("run_workflow_is_closed", workflow_id=run.workflow_id, found=found)
         await self.temporal.nudge(waiting)
 
     async def _may_still_start(self, run: Unsettled) -> bool:

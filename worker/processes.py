@@ -6,8 +6,9 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -18,9 +19,9 @@ from horarium.agents.lease import LeaseKeeper
 from horarium.agents.runner import TASK_QUEUES, AgentRunner
 from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog, migrate, presence
-from horarium.errors import HorariumError
+from horarium.errors import HorariumError, Misconfigured, Unavailable
 from worker.agent_modules import load_agents
-from worker.composition import agent_workers, run_worker, schedule_worker
+from worker.composition import AGENT_GRACE, GRACE, agent_workers, run_worker, schedule_worker
 from worker.connection import connect
 from worker.settings import Settings
 
@@ -28,6 +29,8 @@ HEARTBEAT_EVERY = timedelta(seconds=5)
 LEASE = timedelta(seconds=15)
 """How long an agent counts as present after its runner fell silent."""
 WAIT_FOR_TEMPORAL_SECONDS = 60
+LEAVING = timedelta(seconds=5)
+"""Beyond a worker's grace; after that the process is ended whatever it still waits for."""
 READY = "READY"
 """What a process says on stdout once it polls; whoever started it may wait for it."""
 
@@ -39,7 +42,10 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     build = {"schedules": schedule_worker, "runs": run_worker}
+    watched: list[asyncio.Task[None]] = []
+    watchdog = _watchdog(GRACE + LEAVING)
     async with AsyncExitStack() as stack:
+        stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
         for role in roles:
             worker = build[role](client, catalog, settings)
@@ -48,7 +54,9 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
             await _first_beat(catalog, worker, role)
             beats = asyncio.create_task(_beat(catalog, worker, role))
             stack.push_async_callback(_stop_beating, beats, catalog, role)
-        await until_told()
+            watched.append(beats)
+        stack.callback(watchdog.start)
+        await until_told(watched)
 
 
 async def serve_agents(settings: Settings, module: str, *, command: str) -> None:
@@ -63,12 +71,15 @@ async def serve_agents(settings: Settings, module: str, *, command: str) -> None
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     host = CatalogHost(catalog, settings.content, settings.scope)
+    watchdog = _watchdog(AGENT_GRACE + LEAVING)
     async with AsyncExitStack() as stack:
+        stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
-        await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
+        keeper = await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
         for worker in agent_workers(client, runner, host):
             await stack.enter_async_context(worker)
-        await until_told()
+        stack.callback(watchdog.start)
+        await until_told([keeper.renewals])
 
 
 def open_catalog(settings: Settings) -> Catalog:
@@ -91,8 +102,10 @@ async def _beat(catalog: Catalog, worker: Worker, role: str) -> None:
         if worker.is_running:
             try:
                 await _say_alive(catalog, role)
-            except HorariumError as error:
-                _logger.warning("heartbeat_failed", role=role, error=str(error))
+            except Misconfigured:
+                raise  # such as a catalog whose file was removed: to go on would only look alive
+            except Exception as error:  # noqa: BLE001 - a beat that fails is no reason to stop working
+                _logger.warning("heartbeat_failed", role=role, error=repr(error))
 
 
 async def _say_alive(catalog: Catalog, role: str) -> None:
@@ -103,16 +116,19 @@ async def _say_alive(catalog: Catalog, role: str) -> None:
 
 async def _stop_beating(beats: asyncio.Task[None], catalog: Catalog, role: str) -> None:
     beats.cancel()
-    with suppress(asyncio.CancelledError):
-        await beats
+    await asyncio.gather(beats, return_exceptions=True)  # what it raised has ended the process already
     try:
         await catalog.write(presence.leave, instance=_instance(role))
     except HorariumError as error:
         _logger.warning("leaving_not_recorded", role=role, error=str(error))
 
 
-async def until_told() -> None:
-    """Say that this process is ready, then wait for SIGTERM or SIGINT."""
+async def until_told(watched: Sequence[asyncio.Task[None]] = ()) -> None:
+    """Say that this process is ready, then wait for SIGTERM or SIGINT.
+
+    `watched` are tasks that last as long as the process; if one ends first, so does the process, and whoever keeps it
+    alive starts it again. Raises what the task raised, or `Unavailable`.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -120,7 +136,27 @@ async def until_told() -> None:
     # Whoever keeps stdout and stderr in one file finds only JSON lines there.
     line = READY if sys.stdout.isatty() else json.dumps({"event": READY, "timestamp": datetime.now(UTC).isoformat()})
     print(line, flush=True)  # noqa: T201 - for the process or the person that started this one
-    await stop.wait()
+    told = asyncio.ensure_future(stop.wait())
+    try:
+        done, _ = await asyncio.wait([told, *watched], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
+    for task in done - {told}:
+        if not task.cancelled():
+            task.result()
+        raise Unavailable("part_ended", "A part of this process ended by itself.", next_step="Start it again.")
+
+
+def _watchdog(limit: timedelta) -> threading.Timer:
+    """Sees to it that leaving ends: the SDK waits without limit for work that will not stop, such as a blocked agent."""
+
+    def give_up() -> None:
+        _logger.error("leaving_took_too_long", limit_seconds=limit.total_seconds())
+        os._exit(1)
+
+    timer = threading.Timer(limit.total_seconds(), give_up)
+    timer.daemon = True
+    return timer
 
 
 def _instance(role: str) -> str:

@@ -35,6 +35,12 @@ class LeaseKeeper:
         self._third = lease.total_seconds() / 3
         self._renewals: asyncio.Task[None] | None = None
 
+    @property
+    def renewals(self) -> asyncio.Task[None]:
+        """The task that renews; it lasts as long as the lease is kept."""
+        assert self._renewals is not None, "entered before it is asked"
+        return self._renewals
+
     async def __aenter__(self) -> Self:
         await self._host.register(self._discovery, lease=self._lease)
         self._renewals = asyncio.create_task(self._renew_forever(), name="horarium-lease")

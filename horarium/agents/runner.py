@@ -1,5 +1,6 @@
 """Running agents: which there are, what they can do, and one run of one of them."""
 
+import asyncio
 from collections.abc import Iterable
 
 import structlog
@@ -93,11 +94,14 @@ class AgentRunner:
             )
         try:
             report = await getattr(agent, method_name)(event, context)
-        except Exception as error:  # noqa: BLE001 - whatever an agent raises is the outcome of its run, not ours
-            _log.exception("agent_raised", agent_version=agent_version, run_id=context.brief.run_id)
-            return AgentReport.failed(
-                shortened(f"{type(error).__name__}: {error}", MAX_ERROR_LENGTH), outputs=context.outputs
+        except BaseException as error:  # whatever an agent raises is the outcome of its run, not ours
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # somebody cancelled the run; one that an agent raises by itself is a failure like any other
+            _log.error(
+                "agent_raised", agent_version=agent_version, run_id=context.brief.run_id, exc_info=_loggable(error)
             )
+            return AgentReport.failed(shortened(_words(error), MAX_ERROR_LENGTH), outputs=context.outputs)
         if not isinstance(report, AgentReport):
             sentence = (
                 f"{type(agent).__name__}.{method_name} returned {type(report).__name__}; it must return an AgentReport."
@@ -108,3 +112,16 @@ class AgentRunner:
 
 def _handles_any(agent: Agent, kind: type[StartEvent]) -> bool:
     return any(issubclass(event, kind) for event in agent.handlers)
+
+
+def _words(error: BaseException) -> str:
+    """`type: message`, also of an error that cannot even say what it is."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as worse:  # noqa: BLE001 - an agent's own `__str__` is the agent's code
+        return f"{type(error).__name__}, whose text raised {type(worse).__name__}"
+
+
+def _loggable(error: BaseException) -> BaseException | None:
+    """The error, if the log can write it; a traceback asks each error for its text."""
+    return error if "whose text raised" not in _words(error) else None

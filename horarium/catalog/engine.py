@@ -36,8 +36,10 @@ class Catalog:
     A catalog that does not answer raises `Unavailable`, and nothing of the call took effect.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, file: Path | None = None) -> None:
         self._engine = engine
+        self._file = file
+        self._identity: tuple[int, int] | None = None
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="catalog-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="catalog-reader")
 
@@ -66,7 +68,7 @@ class Catalog:
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-        return cls(engine)
+        return cls(engine, path if parsed.database not in {None, "", ":memory:"} else None)
 
     @property
     def engine(self) -> Engine:
@@ -83,6 +85,7 @@ class Catalog:
     def reading(self) -> Iterator[Connection]:
         """One consistent view of the catalog."""
         with _honest_errors(), self._engine.connect() as connection, connection.begin():
+            self._require_same_file()
             yield connection
 
     @contextmanager
@@ -91,7 +94,26 @@ class Catalog:
         with _honest_errors(), self._engine.connect() as plain:
             connection = plain.execution_options(horarium_writes=True)
             with connection.begin():
+                self._require_same_file()
                 yield connection
+
+    def _require_same_file(self) -> None:
+        """A file that was removed goes on taking what is written, and takes it away at the end; so look before each use."""
+        if self._file is None:
+            return
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            identity = None
+        else:
+            identity = (found.st_dev, found.st_ino)
+        if self._identity is None:
+            self._identity = identity
+        if identity is None or identity != self._identity:
+            raise Misconfigured(
+                f"The catalog's file {str(self._file)!r} was removed or replaced while it was in use. Stop every process of "
+                "this installation, put the file back from your last copy, and start again."
+            )
 
     async def read(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a reading function in a thread."""

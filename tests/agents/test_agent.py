@@ -339,3 +339,36 @@ def test_a_brief_is_in_utc_survives_the_wire_and_reads_what_a_newer_release_adds
     assert RunBrief.model_validate_json(read.model_dump_json()) == read
     with pytest.raises(ValidationError, match="timezone"):
         RunBrief.model_validate(local | {"nominal_time": datetime(2026, 11, 30, 7, 30)})  # noqa: DTZ001 - naive on purpose
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
+        (GeneratorExit("gone"), "GeneratorExit: gone"),
+        (asyncio.CancelledError("by itself"), "CancelledError: by itself"),
+        (Unspeakable(), "Unspeakable, whose text raised RuntimeError"),
+    ],
+)
+def test_whatever_an_agent_raises_is_a_failed_run_and_not_the_end_of_its_runner(raised, said):
+    class Raising(Agent):
+        name = "raising"
+        version = "1"
+
+        @handles(CronStartEvent)
+        async def go(self, event: CronStartEvent, context: RunContext) -> AgentReport:
+            raise raised
+
+    async def live() -> AgentReport:
+        context = await begun(InMemoryHost())
+        return await AgentRunner([Raising()]).run("raising@1", CronStartEvent(run=context.brief), context)
+
+    report = asyncio.run(live())
+    assert report.outcome is Outcome.FAILED
+    assert report.summary == said

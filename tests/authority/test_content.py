@@ -1,78 +1,66 @@
-"""The content folder: each environment's inputs and outputs are its own, and nothing beside them is reached."""
+"""The content folder answers about a disk that does not: nothing but the library's own errors comes out of it."""
 
 from pathlib import Path
 
 import pytest
 
-from horarium.authority.content import MAX_INPUT_BYTES, ContentFolder
+from horarium.authority.content import ContentFolder
 from horarium.errors import NotFound, Refused
 from horarium.schedule.identity import Scope
 
-HERE = Scope(org_id="acme", environment_id="dev")
-THERE = [Scope(org_id="acme", environment_id="live"), Scope(org_id="other", environment_id="dev")]
-
 
 @pytest.fixture
-def content(tmp_path: Path) -> ContentFolder:
-    folder = ContentFolder(tmp_path, HERE)
-    folder.inputs.mkdir(parents=True)
-    (folder.outputs / "reports").mkdir(parents=True)
-    (folder.inputs / "inbox.json").write_text("{}")
-    return folder
+def content(tmp_path):
+    content = ContentFolder(tmp_path, Scope(org_id="acme", environment_id="test"))
+    content.inputs.mkdir(parents=True)
+    (content.outputs / "reports").mkdir(parents=True)
+    (content.inputs / "letters.json").write_text("{}")
+    return content
 
 
-def test_an_input_is_read_by_its_reference_with_or_without_json(content: ContentFolder) -> None:
-    assert content.inputs == content.root / "acme" / "dev" / "inputs"
-    for reference in ("inbox", "inbox.json"):
-        assert content.has_input(reference)
-        assert content.read_input(reference) == b"{}"
-
-
-@pytest.mark.parametrize("scope", THERE)
-def test_another_environment_has_none_of_it(content: ContentFolder, scope: Scope) -> None:
-    other = ContentFolder(content.root, scope)
-    other.inputs.mkdir(parents=True)
-    other.outputs.mkdir()
-    assert not other.has_input("inbox")
-    assert not other.has_output_target("reports")
-    with pytest.raises(NotFound):
-        other.read_input("inbox")
-    with pytest.raises(NotFound):
-        other.write_output("reports", "run", "a.md", b"")
+def test_an_input_is_found_with_and_without_its_ending(content):
+    assert content.has_input("letters")
+    assert content.has_input("letters.json")
+    assert content.read_input("letters") == b"{}"
 
 
 @pytest.mark.parametrize(
-    "reference", ["../inputs/inbox", "../../live/inputs/inbox", "/etc/passwd", "", "a//b", ".", "..", "%2e"]
+    "reference", ["nothing", "../test/inputs/letters", "/etc/passwd", "a/../letters", ".", "", "a//b"]
 )
-def test_a_reference_that_leads_elsewhere_is_no_input(content: ContentFolder, reference: str) -> None:
+def test_what_is_not_a_name_below_the_folder_is_not_there(content, reference):
     assert not content.has_input(reference)
     assert not content.has_output_target(reference)
+    with pytest.raises(NotFound) as caught:
+        content.read_input(reference)
+    assert caught.value.code == "input_unreadable"
 
 
-def test_a_link_that_leads_elsewhere_is_not_followed(content: ContentFolder, tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("s")
-    (content.inputs / "link").symlink_to(secret)
-    (content.outputs / "up").symlink_to(tmp_path)
+def test_a_link_that_leaves_the_folder_leads_nowhere(content, tmp_path):
+    (tmp_path / "secret").write_text("s")
+    (content.inputs / "link").symlink_to(tmp_path / "secret")
     assert not content.has_input("link")
-    assert not content.has_output_target("up")
 
 
-def test_an_input_that_is_too_large_is_refused(content: ContentFolder) -> None:
-    (content.inputs / "large").write_bytes(b"x" * (MAX_INPUT_BYTES + 1))
-    with pytest.raises(Refused, match="larger than"):
-        content.read_input("large")
+def test_a_link_that_goes_in_circles_is_no_input_and_no_target(content):
+    (content.inputs / "loop").symlink_to("loop")
+    (content.outputs / "loop").symlink_to("loop")
+    assert not content.has_input("loop")
+    assert not content.has_output_target("loop")
+    with pytest.raises(NotFound):
+        content.read_input("loop")
+    with pytest.raises(Refused):
+        content.write_output("loop", "20270101T000000Z-1", "report.md", b"x")
 
 
-def test_an_output_is_stored_under_its_run_and_replaced_by_the_same_name(content: ContentFolder) -> None:
-    for data in (b"one", b"two"):
-        assert content.write_output("reports", "run", "a.md", data) == "reports/run/a.md"
-    assert [path.name for path in (content.outputs / "reports" / "run").iterdir()] == ["a.md"]
-    assert (content.outputs / "reports" / "run" / "a.md").read_bytes() == b"two"
+def test_a_disk_that_refuses_is_an_unreadable_input_and_a_refused_output(content, monkeypatch):
+    def refuse(*_arguments: object, **_options: object) -> bytes:
+        raise PermissionError(13, "Permission denied")
 
-
-@pytest.mark.parametrize("name", ["../a", ".hidden", "", "a/b", "a" * 201, "ä", "a@b", "a:b"])
-def test_the_rule_for_names_is_the_one_that_agents_are_told(content: ContentFolder, name: str) -> None:
-    with pytest.raises(Refused) as refused:
-        content.write_output("reports", "run", name, b"")
-    assert refused.value.code == "output_name"
+    for name in ("is_file", "is_dir", "write_bytes"):
+        monkeypatch.setattr(Path, name, refuse)
+    assert not content.has_input("letters")
+    assert not content.has_output_target("reports")
+    with pytest.raises(NotFound, match="Permission denied"):
+        content.read_input("letters")
+    with pytest.raises(Refused, match="Permission denied"):
+        content.write_output("reports", "20270101T000000Z-1", "report.md", b"x")
