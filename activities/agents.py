@@ -106,11 +106,14 @@ class CatalogHost:
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         """See `AgentHost.read_input`."""
-        return await self._catalog.read(running.read_input, self._content, run_id, token)
+        opened = await self._catalog.read(running.opened, run_id, token)
+        return await asyncio.to_thread(self._content.of(opened.scope).read_input, opened.input)
 
     async def write_output(self, run_id: str, token: str, name: str, data: bytes) -> str:
         """See `AgentHost.write_output`."""
-        return await self._catalog.read(running.write_output, self._content, run_id, token, name=name, data=data)
+        opened = await self._catalog.read(running.opened, run_id, token)
+        write = self._content.of(opened.scope).write_output
+        return await asyncio.to_thread(write, opened.output_target, opened.folder, name, data)
 
 
 class AgentActivities:

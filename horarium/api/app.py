@@ -21,7 +21,7 @@ from horarium.api.routes import environments, health, ledger, previews, receipts
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
 from horarium.catalog import Catalog
-from horarium.control.admission import Content
+from horarium.control.contents import Contents
 from horarium.control.principals import WRITE_SCOPE
 from horarium.errors import HorariumError, Misconfigured
 
@@ -32,7 +32,7 @@ _TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Operations")
 
 def create_app(
     catalog: Catalog,
-    content: Content,
+    content: Contents,
     *,
     tokens: TokenVerifier,
     hands: Hands | None = None,

@@ -18,7 +18,7 @@ from horarium.api.metrics import Metrics
 from horarium.api.problems import Rejected
 from horarium.api.tokens import TokenVerifier, unauthenticated
 from horarium.catalog import Catalog
-from horarium.control.admission import Content
+from horarium.control.contents import Contents
 from horarium.control.principals import Principal, authorize
 from horarium.errors import HorariumError, NotFound
 from horarium.schedule.identity import NAME, Scope
@@ -34,7 +34,7 @@ class Service:
     """One API process. `required_scope` is what a token must hold for every operation on schedules."""
 
     catalog: Catalog
-    content: Content
+    content: Contents
     tokens: TokenVerifier
     hands: Hands | None
     limits: Limits

@@ -8,8 +8,9 @@ two can be reached, and no environment reaches another's.
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from horarium.authority.outputs import check_output
 from horarium.errors import NotFound, Refused
@@ -27,6 +28,10 @@ class ContentFolder:
 
     root: Path
     scope: Scope
+
+    def of(self, scope: Scope) -> Self:
+        """The contents of another environment of the installation."""
+        return replace(self, scope=scope)
 
     @property
     def inputs(self) -> Path:

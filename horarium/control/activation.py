@@ -19,7 +19,8 @@ from horarium.catalog.schedules import (
     retire_schedule,
 )
 from horarium.control import events
-from horarium.control.admission import Content, objections
+from horarium.control.admission import objections
+from horarium.control.contents import Content
 from horarium.control.ending import end_activation
 from horarium.errors import Conflict, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import ActivationKey, ScheduleKey
@@ -62,7 +63,8 @@ def enable(
 
     Enabling what is enabled makes a new generation and ends the old one. Raises `Unavailable` while a runtime worker is
     missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now,
-    `InvalidSchedule` where this release cannot evaluate the version.
+    `InvalidSchedule` where this release cannot evaluate the version. `content` must not block: `asked_outside` of
+    `horarium.control.contents` is the way to call this.
     """
     environment, schedule, current = present(connection, key, reviewed)
     version = reviewed_version(connection, schedule, reviewed, default=schedule.head_revision)

@@ -6,28 +6,19 @@ Enabling and every occurrence ask the same questions (`objections`), so that no 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
+from horarium.control.contents import Content, require_asked
 from horarium.errors import Unavailable
 from horarium.schedule.configuration import RunRequest
 from horarium.schedule.facts import OVERDUE
 from horarium.schedule.identity import ActivationKey, RunKey, Scope, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
-
-
-class Content(Protocol):
-    """What admission asks about inputs and outputs. Answers are about now and may block on a disk."""
-
-    def has_input(self, reference: str) -> bool:
-        """Whether the input exists and can be read."""
-
-    def has_output_target(self, target: str) -> bool:
-        """Whether the output target exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +64,9 @@ WITHDRAWN = "withdrawn"
 def decide(connection: Connection, key: RunKey, content: Content, *, owner: str, now: datetime) -> Admission:
     """Decide a staged run, once. A later attempt of the same owner is given the same decision; another owner, none.
 
-    Raises `Unavailable` before the nominal time: whoever asks waits, by its own clock, and asks again.
+    `content` was asked about the run's request before, outside of the transaction. Raises `Unavailable` before the nominal
+    time: whoever asks waits, by its own clock, and asks again; and where the content did not answer, as long as the run is
+    inside its window.
     """
     if now < key.nominal_time:
         early = (key.nominal_time - now).total_seconds()
@@ -124,6 +117,15 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
     return _admitted(connection, schedule, version, entry, run=run, agent=agent, decided_at=now, now=now)
 
 
+def request_of(connection: Connection, key: RunKey) -> RunRequest | None:
+    """What a run will ask for, which never changes; None where there is no such run, or its version cannot be used."""
+    found = find_live(connection, key.activation)
+    if found is None:
+        return None
+    version = require_version(connection, found[0], found[1].revision)
+    return None if version.is_damaged else version.configuration.run
+
+
 def _first_objection(
     connection: Connection, key: RunKey, version: Version, content: Content, *, now: datetime
 ) -> Objection | None:
@@ -137,7 +139,11 @@ def _first_objection(
 def objections(
     connection: Connection, scope: Scope, request: RunRequest, content: Content, *, now: datetime
 ) -> Iterator[Objection]:
-    """Everything that speaks against running a request now, in the order of DESIGN.md, section 8."""
+    """Everything that speaks against running a request now, in the order of DESIGN.md, section 8.
+
+    `content` answers at once: see `horarium.control.contents`, of which this raises what that raises.
+    """
+    require_asked(content, request)
     agent = find_agent(connection, scope, request.agent_version)
     name = {"agent_version": request.agent_version}
     if agent is None:

@@ -4,7 +4,6 @@ import hashlib
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
 
 from sqlalchemy import Connection, select
 
@@ -15,22 +14,18 @@ from horarium.catalog.tables import entries, runs, schedules
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
 from horarium.errors import InvalidSchedule, NotFound, Refused
-from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
 
 
-class Readable(Protocol):
-    """Where a run's input is read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What the token of a running run opens: its input, and a folder of its own below its output target."""
 
-    def read_input(self, reference: str) -> bytes:
-        """The bytes of an input; `Refused` where it may not be read."""
-
-
-class Writable(Protocol):
-    """Where a run's outputs go."""
-
-    def write_output(self, target: str, folder: str, name: str, data: bytes) -> str:
-        """Store one output of a run in the run's folder, and return its reference."""
+    scope: Scope
+    input: str
+    output_target: str
+    folder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +60,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     With `again`, for agents that are idempotent by key, a run that was begun before may be begun once more. Raises
     `Refused` with `already_begun` or `not_admitted`, and then the agent must not run.
     """
-    schedule, entry, run = _locked(connection, run_id)
+    schedule, entry, run = _find(connection, run_id, lock=True)
     key = entry.run_key(schedule.key)
     if run.decision != ADMITTED or entry.closed_at is not None:
         raise Refused("not_admitted", f"Run {run_id} is {entry.disposition}; no agent may begin it.")
@@ -89,17 +84,23 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     )
 
 
-def read_input(connection: Connection, content: Readable, run_id: str, token: str) -> bytes:
-    """The input of a running run; `NotFound` once the run has ended or with another token."""
-    version, _ = _running(connection, run_id, token)
-    return content.read_input(version.configuration.run.input)
+def opened(connection: Connection, run_id: str, token: str) -> Opened:
+    """What a running run may read and write now; `NotFound` once the run has ended, or with another token.
 
-
-def write_output(connection: Connection, content: Writable, run_id: str, token: str, *, name: str, data: bytes) -> str:
-    """Store an output of a running run, each run in a folder of its own; `Refused` once the run has ended."""
-    version, entry = _running(connection, run_id, token)
-    folder = f"{entry.first_at:%Y%m%dT%H%M%SZ}-{run_id[:8]}"
-    return content.write_output(version.configuration.run.output_target, folder, name, data)
+    The contents themselves are read and written by the caller, after this: no transaction waits for a disk.
+    """
+    schedule, entry, run = _find(connection, run_id, lock=False)
+    if run.token_hash is None or not secrets.compare_digest(run.token_hash, _hash(token)):
+        raise NotFound("run_not_found", f"There is no run {run_id} that this token opens.")
+    found = find_live(connection, entry.run_key(schedule.key).activation)
+    assert found is not None, "an entry has its activation"
+    request = require_version(connection, schedule, found[1].revision).configuration.run
+    return Opened(
+        scope=schedule.key.scope,
+        input=request.input,
+        output_target=request.output_target,
+        folder=f"{entry.first_at:%Y%m%dT%H%M%SZ}-{run_id[:8]}",
+    )
 
 
 def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: datetime) -> ActivationKey | None:
@@ -149,7 +150,7 @@ def _pauses_on_failure(version: Version) -> bool:
         return False
 
 
-def _locked(connection: Connection, run_id: str) -> tuple[Schedule, ledger.Entry, ledger.Run]:
+def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Schedule, ledger.Entry, ledger.Run]:
     query = (
         select(schedules.c.org_id, schedules.c.environment_id, schedules.c.schedule_id)
         .select_from(
@@ -161,21 +162,12 @@ def _locked(connection: Connection, run_id: str) -> tuple[Schedule, ledger.Entry
     if row is None:
         raise NotFound("run_not_found", f"There is no run {run_id}.")
     key = ScheduleKey(org_id=row.org_id, environment_id=row.environment_id, schedule_id=row.schedule_id)
-    schedule = require_schedule(connection, key, lock=True)
+    schedule = require_schedule(connection, key, lock=lock)
     run = ledger.find_run(connection, run_id)
     entry = None if run is None else ledger.entry_of(connection, run)
     if run is None or entry is None:
         raise NotFound("run_not_found", f"There is no run {run_id}.")
     return schedule, entry, run
-
-
-def _running(connection: Connection, run_id: str, token: str) -> tuple[Version, ledger.Entry]:
-    schedule, entry, run = _locked(connection, run_id)
-    if run.token_hash is None or not secrets.compare_digest(run.token_hash, _hash(token)):
-        raise NotFound("run_not_found", f"There is no run {run_id} that this token opens.")
-    found = find_live(connection, entry.run_key(schedule.key).activation)
-    assert found is not None, "an entry has its activation"
-    return require_version(connection, schedule, found[1].revision), entry
 
 
 def _hash(token: str) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from horarium.catalog import Catalog, presence
 from horarium.control import operations, pages, records
+from horarium.control.contents import asked_outside
 from horarium.control.principals import local_principal
 from horarium.schedule.identity import ScheduleKey, schedule_key
 from starter.cli.place import Document, Lines
@@ -75,14 +76,18 @@ class Embedded:
 
     async def set_enabled(self, request: Mapping[str, Any], key: str) -> Document:
         """Enable or pause."""
-        receipt = await self._catalog.write(
-            operations.set_activation,
-            self._person,
+        receipt = await asked_outside(
+            self._settings.content,
             self._scope,
-            dict(request),
-            key,
-            content=self._settings.content,
-            now=_now(),
+            lambda content: self._catalog.write(
+                operations.set_activation,
+                self._person,
+                self._scope,
+                dict(request),
+                key,
+                content=content,
+                now=_now(),
+            ),
         )
         return receipt.document
 

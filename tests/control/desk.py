@@ -97,6 +97,9 @@ class Shelf:
     readable: bool = True
     writable: bool = True
 
+    def of(self, _scope: Scope) -> "Shelf":
+        return self
+
     def has_input(self, _reference: str) -> bool:
         return self.readable
 

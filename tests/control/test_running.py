@@ -11,24 +11,9 @@ from horarium.control.running import Outcome
 from horarium.errors import NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey
 from horarium.schedule.ledger import FAILURES, Disposition, Reason
-from tests.control.desk import Desk, Loop, at, every
+from tests.control.desk import SCOPE, Desk, Loop, at, every
 
 OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow"]
-
-
-class Folder:
-    """Remembers what was read and written."""
-
-    def __init__(self) -> None:
-        self.written: dict[str, bytes] = {}
-
-    def read_input(self, reference: str) -> bytes:
-        return f"content of {reference}".encode()
-
-    def write_output(self, target: str, folder: str, name: str, data: bytes) -> str:
-        reference = f"{target}/{folder}/{name}"
-        self.written[reference] = data
-        return reference
 
 
 def admitted(desk: Desk, **policy: Any) -> Loop:
@@ -40,8 +25,8 @@ def admitted(desk: Desk, **policy: Any) -> Loop:
     return loop
 
 
-def read_input(desk: Desk, run: RunKey, token: str) -> bytes:
-    return desk.read(running.read_input, Folder(), run.run_id, token)
+def input_of(desk: Desk, run: RunKey, token: str) -> str:
+    return desk.read(running.opened, run.run_id, token).input
 
 
 def test_a_run_is_begun_once(desk: Desk) -> None:
@@ -66,9 +51,9 @@ def test_an_idempotent_agent_may_begin_again_and_the_first_token_dies(desk: Desk
     desk.now = at(70)
     second = desk.begin(loop.run(60), again=True)
     assert second.begun_at == first.begun_at
-    assert read_input(desk, loop.run(60), second.token) == b"content of in"
+    assert input_of(desk, loop.run(60), second.token) == "in"
     with pytest.raises(NotFound):
-        read_input(desk, loop.run(60), first.token)
+        input_of(desk, loop.run(60), first.token)
 
 
 @pytest.mark.parametrize("state", ["staged", "refused", "withdrawn", "dropped", "settled"])
@@ -99,34 +84,37 @@ def test_the_token_opens_this_run_until_its_end_and_is_kept_by_nobody(desk: Desk
     assert row is not None
     assert begun.token not in repr(row)
     assert begun.token not in repr(begun)
-    assert read_input(desk, loop.run(60), begun.token) == b"content of in"
+    assert input_of(desk, loop.run(60), begun.token) == "in"
     for token in ("", "guess", begun.token + "x"):
         with pytest.raises(NotFound, match="this token opens"):
-            read_input(desk, loop.run(60), token)
+            input_of(desk, loop.run(60), token)
 
     loop.step_at(117)
     desk.now = at(120)
     desk.admit(loop.run(120))
     with pytest.raises(NotFound):
-        read_input(desk, loop.run(120), begun.token)
+        input_of(desk, loop.run(120), begun.token)
 
     desk.settle(loop.run(60))
     with pytest.raises(NotFound):
-        read_input(desk, loop.run(60), begun.token)
-    folder = Folder()
-    with pytest.raises(NotFound):
-        desk.read(running.write_output, folder, loop.run(60).run_id, begun.token, name="a.md", data=b"late")
-    assert folder.written == {}
+        input_of(desk, loop.run(60), begun.token)
 
 
-def test_each_run_writes_into_a_folder_of_its_own(desk: Desk) -> None:
+def test_each_run_has_an_output_folder_of_its_own(desk: Desk) -> None:
     loop = admitted(desk)
     token = desk.begin(loop.run(60)).token
-    folder = Folder()
     run_id = loop.run(60).run_id
-    reference = desk.read(running.write_output, folder, run_id, token, name="report.md", data=b"fine")
-    assert reference == f"out/20261130T120100Z-{run_id[:8]}/report.md"
-    assert folder.written == {reference: b"fine"}
+    opened = desk.read(running.opened, run_id, token)
+    assert (opened.scope, opened.output_target, opened.folder) == (SCOPE, "out", f"20261130T120100Z-{run_id[:8]}")
+
+
+def test_what_a_run_may_read_is_told_while_somebody_else_writes(desk: Desk) -> None:
+    """It takes no lock, so that an agent that reads or writes much waits for nobody and keeps nobody waiting."""
+    loop = admitted(desk)
+    token = desk.begin(loop.run(60)).token
+    with desk.catalog.writing() as connection:
+        require_schedule(connection, desk.key, lock=True)
+        assert input_of(desk, loop.run(60), token) == "in"
 
 
 def test_a_run_is_told_the_last_success_before_it(desk: Desk) -> None:

@@ -28,6 +28,9 @@ class Decided:
     def __init__(self) -> None:
         self.at: list[datetime] = []
 
+    async def read(self, _request_of, _key):
+        """Of a run that asks for nothing."""
+
     async def write(self, _decide, _key, _content, *, owner, now):
         assert owner == "test-run"
         self.at.append(now)

@@ -1,7 +1,6 @@
 """Schedules: published by a key or a person, read by both, and enabled, paused, retired and run by a person only."""
 
 import asyncio
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -14,6 +13,7 @@ from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX, ResourceId, ScheduleId, schedule_in_path
 from horarium.api.service import Authorized, Call
 from horarium.control import operations, pages, records
+from horarium.control.contents import Content, asked_outside
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest, read_publication
@@ -127,8 +127,7 @@ async def set_activation(call: Authorized, schedule_id: ScheduleId, request: Req
     `execution_ready` and is refused with 503 until then; what else speaks against it is told all at once. Nothing of the past
     fires. Do not enable automatically after a recovered publication.
     """
-    change = partial(operations.set_activation, content=call.service.content)
-    return await _change(call, schedule_id, request, change, name="set_activation")
+    return await _change(call, schedule_id, request, operations.set_activation, name="set_activation", asks=True)
 
 
 @router.post(
@@ -176,13 +175,16 @@ async def trigger_run(call: Authorized, schedule_id: ScheduleId, request: Reques
     return await _change(call, schedule_id, request, operations.trigger, name="trigger")
 
 
-async def _change(call: Call, schedule_id: str, request: Request, change: Any, *, name: str) -> JSONResponse:
+async def _change(
+    call: Call, schedule_id: str, request: Request, change: Any, *, name: str, asks: bool = False
+) -> JSONResponse:
+    """Carry out a change by a person; with `asks`, one that has to know about contents."""
     require_human(call.principal)
     key, service = idempotency_key(request), call.service
     found = schedule_in_path(call, schedule_id).schedule_id
     document = await read_document(request, service.limits)
 
-    def perform(connection: Connection) -> Receipt:
+    def perform(connection: Connection, /, **known: Content) -> Receipt:
         receipt: Receipt = change(
             connection,
             call.principal,
@@ -192,11 +194,17 @@ async def _change(call: Call, schedule_id: str, request: Request, change: Any, *
             now=service.now(),
             schedule_id=found,
             required_scope=service.required_scope,
+            **known,
         )
         return receipt
 
     perform.__name__ = name
-    return _answer(call, await service.write(perform))
+    if not asks:
+        return _answer(call, await service.write(perform))
+    return _answer(
+        call,
+        await asked_outside(service.content, call.scope, lambda content: service.write(perform, content=content)),
+    )
 
 
 def _answer(call: Call, receipt: Receipt) -> JSONResponse:

@@ -1,0 +1,180 @@
+"""Questions about contents are asked outside of transactions, and a disk that hangs stops nobody."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from horarium.control import activation, contents
+from horarium.control.activation import Changed, Reviewed
+from horarium.control.admission import request_of
+from horarium.control.contents import NOTHING_ASKED, Answers, Content, NotAsked, ask, asked_outside
+from horarium.errors import NotAdmissible, Unavailable
+from horarium.schedule.configuration import RunRequest, UsageClass
+from horarium.schedule.identity import Scope
+from tests.control.desk import SCOPE, Desk, at, every, seconds
+
+REQUEST = RunRequest(
+    agent_version="worked@1",
+    input="in",
+    output_target="out",
+    grants=(),
+    budget_id=None,
+    usage_class=UsageClass.TEST_SIMULATION,
+)
+
+
+class Disk:
+    """Answers when it is let, counts who waits, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        self.free.set()
+        self.asked: list[str] = []
+        self.scopes: list[Scope] = []
+        self.fails: OSError | None = None
+
+    def of(self, scope: Scope) -> "Disk":
+        self.scopes.append(scope)
+        return self
+
+    def has_input(self, reference: str) -> bool:
+        self.asked.append(reference)
+        self.free.wait()
+        if self.fails:
+            raise self.fails
+        return True
+
+    def has_output_target(self, target: str) -> bool:
+        self.asked.append(target)
+        return True
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    disk = Disk()
+    yield disk
+    disk.free.set()
+
+
+def test_a_disk_is_asked_about_one_request(disk: Disk) -> None:
+    answers = asyncio.run(ask(disk, REQUEST))
+    assert answers == Answers(request=REQUEST, readable=True, writable=True)
+    assert disk.asked == ["in", "out"]
+    assert answers.has_input("in")
+    assert answers.has_output_target("out")
+
+
+def test_a_disk_that_hangs_gives_no_answer_and_is_not_waited_for(disk: Disk) -> None:
+    disk.free.clear()
+    began = time.monotonic()
+    answers = asyncio.run(ask(disk, REQUEST, within=seconds(0.1)))
+    assert time.monotonic() - began < 5
+    for question in (answers.has_input, answers.has_output_target):
+        with pytest.raises(Unavailable, match="did not answer") as raised:
+            question("in")
+        assert raised.value.code == "content_unavailable"
+
+
+def test_a_disk_that_fails_gives_no_answer_either(disk: Disk) -> None:
+    disk.fails = OSError("Stale file handle")
+    assert asyncio.run(ask(disk, REQUEST)) == Answers(request=REQUEST)
+
+
+def test_a_disk_that_hangs_for_long_takes_so_many_threads_and_no_more(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "_places", threading.BoundedSemaphore(2))
+    disk.free.clear()
+
+    async def five() -> list[Answers]:
+        return list(await asyncio.gather(*(ask(disk, REQUEST, within=seconds(0.2)) for _ in range(5))))
+
+    assert asyncio.run(five()) == [Answers(request=REQUEST)] * 5
+    assert len(disk.asked) == 2
+    disk.free.set()
+    for _ in range(100):
+        if asyncio.run(ask(disk, REQUEST)).readable:
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("its threads are not given back")
+
+
+def enable(desk: Desk, disk: Disk) -> Changed:
+    """As the API and the command line do."""
+
+    async def act(content: Content) -> Changed:
+        return await desk.catalog.write(activation.enable, desk.key, Reviewed(), content, by="ada", now=desk.now)
+
+    return asyncio.run(asked_outside(disk, SCOPE, act))
+
+
+def test_enabling_asks_outside_of_its_transaction(desk: Desk, disk: Disk) -> None:
+    desk.publish(every(60))
+    disk.free.clear()
+    thread = threading.Thread(target=enable, args=(desk, disk))
+    thread.start()
+    while not disk.asked:
+        time.sleep(0.001)
+    # Somebody else writes meanwhile.
+    Desk(desk.catalog).publish(every(60))
+    disk.free.set()
+    thread.join()
+    assert desk.activation().generation == 1
+    assert disk.scopes == [SCOPE]
+
+
+def test_enabling_without_an_answer_is_unavailable_and_changes_nothing(desk: Desk, disk: Disk) -> None:
+    desk.publish(every(60))
+    disk.fails = OSError("Stale file handle")
+    with pytest.raises(Unavailable) as raised:
+        enable(desk, disk)
+    assert raised.value.code == "content_unavailable"
+    disk.fails = None
+    assert enable(desk, disk).activation.generation == 1
+
+
+def test_a_version_that_was_published_in_between_is_asked_about_itself(desk: Desk, disk: Disk) -> None:
+    desk.publish(every(60))
+    with pytest.raises(NotAsked) as unknown:
+        desk.write(activation.enable, desk.key, Reviewed(), NOTHING_ASKED, by="ada", now=desk.now)
+    answers = Answers(request=unknown.value.request, readable=True, writable=True)
+    other = every(60)
+    other["run"]["input"] = "another"
+    desk.publish(other)
+    with pytest.raises(NotAsked) as again:
+        desk.write(activation.enable, desk.key, Reviewed(), answers, by="ada", now=desk.now)
+    assert again.value.request.input == "another"
+
+
+def test_what_is_not_there_is_an_objection_as_ever(desk: Desk) -> None:
+    desk.publish(every(60))
+
+    async def act(content: Content) -> Any:
+        return await desk.catalog.write(activation.enable, desk.key, Reviewed(), content, by="ada", now=desk.now)
+
+    desk.content.readable = desk.content.writable = False
+    with pytest.raises(NotAdmissible) as refused:
+        asyncio.run(asked_outside(desk.content, SCOPE, act))
+    assert [each["code"] for each in refused.value.objections] == ["input_unreadable", "output_missing"]
+
+
+@pytest.mark.parametrize(("late", "outcome"), [(10, "unavailable"), (301, "missed")])
+def test_a_run_without_an_answer_waits_inside_its_window_and_is_missed_beyond(
+    desk: Desk, late: float, outcome: str
+) -> None:
+    loop = desk.enabled(every(60, window=300))
+    loop.step_at(57)
+    desk.now = at(60 + late)
+    desk.content = Answers(request=desk.read(request_of, loop.run(60)))  # type: ignore[assignment] # it keeps the same contract
+    if outcome == "missed":
+        assert desk.admit(loop.run(60)).outcome == "missed"
+        return
+    with pytest.raises(Unavailable) as raised:
+        desk.admit(loop.run(60))
+    assert raised.value.code == "content_unavailable"
+    assert desk.told() == [("staged", 60, 60, 1)]
