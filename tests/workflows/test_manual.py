@@ -65,7 +65,7 @@ async def test_the_controller_starts_what_its_caller_did_not_while_the_schedule_
         assert told(house, key) == [("manual", "staged")]
 
         now = await house.now()
-        await Controller(house.catalog, house.client, SCOPE, now=lambda: now).tick(sweep=True)
+        await Controller(house.catalog, house.temporal, SCOPE, now=lambda: now).sweep()
         await house.workflow(run).result()
 
         assert told(house, key) == [("manual", "succeeded")]
