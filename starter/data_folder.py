@@ -46,6 +46,8 @@ class DataFolder:
 
 def make_writable(path: Path) -> None:
     """Make the folder `path` and its parents if need be, and write to it to see that it works; else Misconfigured."""
+    if path.exists() and not path.is_dir():
+        raise Misconfigured(f"{str(path)!r} is a file, and a folder is needed. Name another one with --data DIR.")
     probe = path / f".writable-{os.getpid()}"
     try:
         path.mkdir(parents=True, exist_ok=True)

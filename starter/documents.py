@@ -9,10 +9,10 @@ aliases, tags, keys that are not texts, keys that stand twice.
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -24,14 +24,38 @@ from horarium.schedule.document import (
     MAX_INTEGER_DIGITS,
     decode,
     json_faults,
-    load_json,
     place,
+    read_json,
 )
 
 STANDARD_INPUT = "-"
+T = TypeVar("T")
+_READ_ALL_THE_SAME = {"duplicate_key", "key_not_text"}
+"""Faults beside which a value was read, so that what is wrong with it is told, too."""
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT, _NULL, _BOOLEAN, _INTEGER, _FLOAT = (_TAG + name for name in ("str", "null", "bool", "int", "float"))
+
+
+def read_checked(path: str | Path, check: Callable[[Any], T]) -> tuple[Any, T]:
+    """Read the one document in a file and check it; returns the document and what `check` makes of it.
+
+    All faults are told at once: those of the notation, and those that `check` finds in what could be read. Raises as
+    `read_document` and `check` do.
+    """
+    document, faults = _document(path)
+    try:
+        checked = check(document)
+    except InvalidSchedule as error:
+        if not faults:
+            raise
+        unread = [fault.pointer for fault in faults if fault.code not in _READ_ALL_THE_SAME]
+        raise InvalidSchedule(
+            [*faults, *(each for each in error.faults if not _within(each.pointer, unread))]
+        ) from None
+    if faults:
+        raise InvalidSchedule(faults)
+    return document, checked
 
 
 def read_document(path: str | Path) -> Any:
@@ -44,11 +68,10 @@ def read_document(path: str | Path) -> Any:
     Raises `Misconfigured` where nothing can be read (no such file, a folder, no right to read, too large) and
     `InvalidSchedule` with all faults where the text is not one document.
     """
-    data = _read(path)
-    suffix = "" if str(path) == STANDARD_INPUT else Path(path).suffix.lower()
-    if suffix == ".json" or (suffix not in {".yaml", ".yml"} and data.lstrip()[:1] in {b"{", b"["}):
-        return load_json(data)
-    return load_yaml(data)
+    document, faults = _document(path)
+    if faults:
+        raise InvalidSchedule(faults)
+    return document
 
 
 def load_yaml(data: bytes | str) -> Any:
@@ -57,6 +80,27 @@ def load_yaml(data: bytes | str) -> Any:
     Raises `InvalidSchedule`: one fault with line and column where the text is not YAML, else all faults with their
     places.
     """
+    document, faults = _read_yaml(data)
+    if faults:
+        raise InvalidSchedule(faults)
+    return document
+
+
+def _document(path: str | Path) -> tuple[Any, list[Fault]]:
+    """What could be read of a document, and what could not."""
+    data = _read(path)
+    suffix = "" if str(path) == STANDARD_INPUT else Path(path).suffix.lower()
+    if suffix == ".json" or (suffix not in {".yaml", ".yml"} and data.lstrip()[:1] in {b"{", b"["}):
+        return read_json(data)
+    return _read_yaml(data)
+
+
+def _within(pointer_text: str, places: Iterable[str]) -> bool:
+    """Whether a place is one of some others, or below one of them."""
+    return any(pointer_text == place or pointer_text.startswith(f"{place}/") for place in places)
+
+
+def _read_yaml(data: bytes | str) -> tuple[Any, list[Fault]]:
     text = decode(data)
     with _faults_of_yaml(text):
         loader = _Loader(text)
@@ -68,10 +112,10 @@ def load_yaml(data: bytes | str) -> Any:
         raise InvalidSchedule([Fault("", "not_yaml", "The document is empty; an object was expected.")])
     faults = Faults()
     document = _value(node, "", faults)
-    faults.raise_if_any()
+    # A check may take values alone that JSON can have, so it sees only those.
     if foreign := json_faults(document):
-        raise InvalidSchedule(foreign)
-    return document
+        raise InvalidSchedule([*faults.found, *foreign])
+    return document, faults.found
 
 
 class _Loader(yaml.SafeLoader):
@@ -84,17 +128,32 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call] # the stubs leave it out
         at = f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}"
         if isinstance(event, yaml.AliasEvent):
-            # Aliases make a document of a few hundred bytes as large as memory.
-            raise _refused("alias", f"An alias ({shown(event.anchor)}) stands at {at}. Write the value out.")
-        if event.tag is not None:
-            raise _refused("tag", f"A tag ({shown(event.tag)}) stands at {at}. Leave it out; JSON has no tags.")
+            # Followed, aliases make a document of a few hundred bytes as large as memory.
+            self.get_event()  # type: ignore[no-untyped-call] # as above
+            found = Fault("", "alias", f"An alias ({shown(event.anchor)}) stands at {at}. Write the value out.")
+            return _UnreadNode(found, event)
+        tag = event.tag
+        if tag is not None:
+            event.tag, event.implicit = None, (True, False) if isinstance(event, yaml.ScalarEvent) else True
         inside = isinstance(event, yaml.CollectionStartEvent)
         self.depth += inside
         if self.depth > MAX_DEPTH:
             raise _refused("too_deep", f"More than {MAX_DEPTH} objects and lists stand inside one another at {at}.")
         node = super().compose_node(parent, index)
         self.depth -= inside
+        if tag is not None:
+            return _UnreadNode(
+                Fault("", "tag", f"A tag ({shown(tag)}) stands at {at}. Leave it out; JSON has no tags."), event
+            )
         return node
+
+
+class _UnreadNode(yaml.ScalarNode):
+    """Stands for a value that is not read, with what is wrong with it."""
+
+    def __init__(self, fault: Fault, event: Any) -> None:
+        super().__init__(_NULL, "", event.start_mark, event.end_mark)
+        self.fault = fault
 
 
 for _tag, _pattern, _first in (
@@ -109,6 +168,9 @@ for _tag, _pattern, _first in (
 
 
 def _value(node: yaml.Node, at: str, faults: Faults) -> Any:
+    if isinstance(node, _UnreadNode):
+        faults.add(at, node.fault.code, node.fault.sentence)
+        return None
     if isinstance(node, yaml.SequenceNode):
         return [_value(each, pointer(at, index), faults) for index, each in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):

@@ -11,6 +11,8 @@ from horarium.calendar.zone_names import check_timezone
 
 MAX_RULES: Final = 32
 MAX_RANGES: Final = 64
+MAX_OVERLAPS_TOLD: Final = 3
+"""Overlaps of one field that are told one by one: what is wrong with the order of many ranges is one thing to correct."""
 MAX_EVERY_SECONDS: Final = 316_224_000
 MAX_STEP: Final = 2**53 - 1
 """The largest integer that canonical JSON (RFC 8785) can carry. A step past the end of its range selects the start."""
@@ -139,6 +141,7 @@ def _parse_field(
             here, "too_many_ranges", f"'{field.name}' has {len(entries)} ranges; at most {MAX_RANGES} are allowed."
         )
     mask = 0
+    overlaps = 0
     end_before: int | None = None
     ranges: list[tuple[int, int, int]] = []
     for index, entry in enumerate(entries[:MAX_RANGES]):
@@ -152,10 +155,18 @@ def _parse_field(
                 f"The range {start}-{end} begins at or before {end_before}, where an earlier one ends. "
                 "Put the ranges in order, without an overlap."
             )
-            faults.add(place, "ranges_overlap", sentence)
+            overlaps += 1
+            if overlaps <= MAX_OVERLAPS_TOLD:
+                faults.add(place, "ranges_overlap", sentence)
         end_before = end if end_before is None else max(end, end_before)
         ranges.append(parsed)
         mask |= sum(1 << value for value in range(start, end + 1, step))
+    if overlaps > MAX_OVERLAPS_TOLD:
+        more = overlaps - MAX_OVERLAPS_TOLD
+        sentence = (
+            f"{more} more {'range begins' if more == 1 else 'ranges begin'} where an earlier one ends, or before."
+        )
+        faults.add(here, "ranges_overlap", sentence)
     return mask, tuple(ranges)
 
 

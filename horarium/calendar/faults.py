@@ -30,15 +30,19 @@ class Faults:
         for fault in refused.faults:
             self.add(fault.pointer, fault.code, fault.sentence)
 
+    @property
+    def found(self) -> list[Fault]:
+        """What was noted. The last of very many faults says how many more there are."""
+        if self._count <= MAX_FAULTS:
+            return list(self._found)
+        more = self._count - MAX_FAULTS + 1
+        sentence = f"{more} more faults are not shown. Correct these first."
+        return [*self._found[:-1], Fault("", "more_faults", sentence)]
+
     def raise_if_any(self) -> None:
-        """Refuse the document if anything was found. The last of very many faults says how many more there are."""
-        if not self._count:
-            return
-        if self._count > MAX_FAULTS:
-            more = self._count - MAX_FAULTS + 1
-            sentence = f"{more} more faults are not shown. Correct these first."
-            self._found[-1] = Fault("", "more_faults", sentence)
-        raise InvalidSchedule(self._found)
+        """Refuse the document if anything was found."""
+        if self._count:
+            raise InvalidSchedule(self.found)
 
     def check_members(self, document: dict[object, object], at: str, known: tuple[str, ...]) -> None:
         """Refuse every member that is not known, with the name that was probably meant."""

@@ -50,6 +50,17 @@ def load_json(data: bytes | str) -> Any:
     too), integers of more than `MAX_INTEGER_DIGITS` digits, and lone surrogates. A fault of syntax says line and
     column, counted from 1; every other fault carries its JSON pointer, and all of those are told at once.
     """
+    document, faults = read_json(data)
+    if faults:
+        raise InvalidSchedule(faults)
+    return document
+
+
+def read_json(data: bytes | str) -> tuple[Any, list[Fault]]:
+    """As `load_json`, with the faults that have a place beside what could be read all the same; what could not is None.
+
+    Of a key that stands twice the last value is read.
+    """
     text = decode(data)
     _check_depth(text)
     try:
@@ -64,8 +75,7 @@ def load_json(data: bytes | str) -> Any:
         _refuse("not_json", _syntax_sentence(error))
     faults = Faults()
     document = _plain(raw, "", faults)
-    faults.raise_if_any()
-    return document
+    return document, faults.found
 
 
 def decode(data: bytes | str) -> str:

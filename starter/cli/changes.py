@@ -2,7 +2,7 @@
 
 import shlex
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +11,9 @@ from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
 from horarium.schedule.identity import instant_text, schedule_key
 from starter.cli.place import Document, Place, Where, reach, scope_of
-from starter.cli.printing import Output, print_fields, show
+from starter.cli.printing import Output, print_fields, program, show
 from starter.cli.review import Review, change, publication, send
-from starter.documents import read_document
+from starter.documents import read_checked
 
 _PAGE = 50
 
@@ -28,19 +28,29 @@ async def publish(
     output: Output | None,
 ) -> int:
     """Store a configuration as the next version of a schedule, or of a new one."""
-    document = read_document(file)
-    parse_configuration(document)  # whoever wrote a bad document need not have an installation to be told so
+    # Whoever wrote a bad document need not have an installation to be told so.
+    document, _ = read_checked(file, parse_configuration)
     schedule_id = schedule_key(scope_of(where), schedule or str(uuid.uuid4())).schedule_id
     async with reach(where) as place:
+        head = None if schedule is None else await _head(place, schedule_id)
         if expected_revision is None:
-            head = None if schedule is None else await _head(place, schedule_id)
             expected_revision = 0 if head is None else head["reference"]["revision"]
         request = await publication(
             place, review, schedule_id=schedule_id, expected_revision=expected_revision, configuration=document
         )
         receipt = await send(f"publish {shlex.quote(file)}", place.publish, request, review, where)
-    _show_published(receipt, document, where, output)
+    noticed = [] if head is None or receipt["replayed"] else _beside(head, document)
+    _show_published({**receipt, "warnings": [*receipt["warnings"], *noticed]}, document, where, output)
     return 0
+
+
+def _beside(head: Document, document: Any) -> Iterator[str]:
+    """What a person may not have meant who publishes beside versions that are there."""
+    revision, activation = head["reference"]["revision"], head["activation"]
+    if head["reference"]["digest"] == digest(document):
+        yield f"This is the same configuration as revision {revision}, which was the head; `apply` would have left it at that."
+    if activation is not None and activation["enabled"]:
+        yield f"Revision {activation['version']['revision']} stays enabled until another one is."
 
 
 async def apply(file: str, *, schedule: str | None, review: Review, where: Where, output: Output | None) -> int:
@@ -48,8 +58,8 @@ async def apply(file: str, *, schedule: str | None, review: Review, where: Where
 
     Without an id it means the one schedule of that name that is not retired, or a new one.
     """
-    document = read_document(file)
-    name = parse_configuration(document).name
+    document, configuration = read_checked(file, parse_configuration)
+    name = configuration.name
     async with reach(where) as place:
         if schedule is None:
             schedule_id = await _named(place, name) or str(uuid.uuid4())
@@ -103,7 +113,7 @@ async def trigger(written: str, *, allow_overlap: bool, review: Review, where: W
                 *_told(receipt),
             ]
         )
-        print(f"Admission decides on it now. Next: horarium occurrences {schedule_id}{where.options}")
+        print(f"Admission decides on it now. Next: {program()} occurrences {schedule_id}{where.options}")
 
     show(receipt, output, table)
     return 0
@@ -152,7 +162,7 @@ def _show_published(receipt: Document, document: Any, where: Where, output: Outp
                 *_told(receipt),
             ]
         )
-        print(f"Nothing is enabled by that. Next: horarium enable {receipt['schedule_id']}{where.options}")
+        print(f"Nothing is enabled by that. Next: {program()} enable {receipt['schedule_id']}{where.options}")
 
     show(receipt, output, table)
 

@@ -5,6 +5,7 @@ What each does is in the module that it imports when it is called.
 # A command imports what it needs and nothing else, so that `--help` and `validate` answer at once.
 # ruff: noqa: PLC0415
 
+import importlib.metadata
 import sys
 from datetime import timedelta
 from typing import Annotated
@@ -24,6 +25,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 database = typer.Typer(help="The catalog's tables.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"horarium {importlib.metadata.version('horarium')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Durable schedules for unattended agent runs, on Temporal."""
+    del version
+
+
 app.add_typer(schedule_commands.app)
 app.add_typer(api_commands.app)
 app.add_typer(database, name="db")

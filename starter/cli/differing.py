@@ -9,7 +9,7 @@ from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
 from starter.cli.place import Document, Place, Where, reach
 from starter.cli.printing import Output, json_text, printable, show
-from starter.documents import read_document
+from starter.documents import read_checked
 
 _ABSENT = object()
 
@@ -36,8 +36,7 @@ class Change:
 
 async def diff(file: str, written: str, *, where: Where, output: Output | None) -> int:
     """Show what publishing the file would change. The status is 1 if there is anything, 0 if not."""
-    document = read_document(file)
-    parse_configuration(document)
+    document, _ = read_checked(file, parse_configuration)
     async with reach(where) as place:
         schedule_id = await place.find(written)
         against = [_compared(name, each, document) for name, each in await _versions(place, schedule_id)]

@@ -10,7 +10,7 @@ from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
 from starter.cli.place import Where, scope_of, served
 from starter.cli.printing import Output, print_fields, print_table, show, wants_table
-from starter.documents import read_document
+from starter.documents import read_checked
 
 LISTED_IN_TABLE = 1_000
 _MONTH = timedelta(days=30)
@@ -21,8 +21,7 @@ LISTED_BY_DEFAULT = 10
 
 async def validate(file: str, output: Output | None) -> int:
     """Check a configuration, or raise `InvalidSchedule` with every fault."""
-    document = read_document(file)
-    configuration = parse_configuration(document)
+    document, configuration = read_checked(file, parse_configuration)
     coming = previewing.preview(configuration.calendar, start=datetime.now(UTC), limit=1)
     answer = {
         "valid": True,
@@ -62,8 +61,7 @@ async def preview(
 
     Without a server this needs no installation.
     """
-    document = read_document(file)
-    calendar = previewing.calendar_of(document)
+    document, calendar = read_checked(file, previewing.calendar_of)
     if count is None and until is None:
         count = LISTED_BY_DEFAULT
     most = LISTED_IN_TABLE if wants_table(output) else previewing.MAX_LISTED

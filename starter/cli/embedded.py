@@ -11,7 +11,7 @@ from horarium.control import operations, pages, records
 from horarium.control.contents import asked_outside
 from horarium.control.principals import local_principal
 from horarium.schedule.identity import ScheduleKey, schedule_key
-from starter.cli.place import Document, Lines
+from starter.cli.place import Document, Lines, refuse_short
 from worker.settings import Settings
 
 
@@ -36,6 +36,7 @@ class Embedded:
 
     async def find(self, written: str) -> str:
         """The schedule that a person means."""
+        refuse_short(written)
         return (await self._catalog.read(records.resolve, self._scope, written)).schedule_id
 
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document:

@@ -11,6 +11,7 @@ from horarium.catalog.migrate import require_current
 from horarium.control.records import resolve
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import ScheduleKey
+from starter.cli.place import refuse_short
 from worker.settings import Settings
 
 
@@ -29,6 +30,10 @@ async def catalog_of(settings: Settings) -> AsyncIterator[Catalog]:
 def refuse_absent(settings: Settings) -> None:
     """Raise `Misconfigured` where there is no catalog yet. SQLite would make an empty one and say nothing."""
     url = settings.catalog_url
+    if settings.data.exists() and not settings.data.is_dir():
+        raise Misconfigured(
+            f"{str(settings.data)!r} is a file, and --data (or HORARIUM_DATA) names a folder. Name another one."
+        )
     if url.startswith("sqlite") and not Path(make_url(url).database or "").is_file():
         raise Misconfigured(
             f"There is no installation in {str(settings.data)!r}. Run `horarium dev` to start one there or "
@@ -38,4 +43,5 @@ def refuse_absent(settings: Settings) -> None:
 
 async def find(catalog: Catalog, settings: Settings, written: str) -> ScheduleKey:
     """The schedule that a person means by an id or its beginning."""
+    refuse_short(written)
     return await catalog.read(resolve, settings.scope, written)

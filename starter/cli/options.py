@@ -1,8 +1,11 @@
 """Options and arguments that several commands have, told once."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 
@@ -10,12 +13,28 @@ from starter.cli.place import Where
 from starter.cli.printing import Output
 from starter.cli.times import parse_time
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
 
 def _time(text: str) -> datetime:
     try:
         return parse_time(text, now=datetime.now(UTC))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def one_of(kind: type[_Choice]) -> Callable[[str], _Choice]:
+    """A reader of one of a few names, which says which was probably meant."""
+
+    def read(text: str) -> _Choice:
+        names = [each.value for each in kind]
+        if text in names:
+            return kind(text)
+        near = get_close_matches(text[:60].lower(), names, n=1)
+        advice = f"Did you mean {near[0]!r}?" if near else f"It is one of {', '.join(names)}."
+        raise typer.BadParameter(f"{text[:60]!r} is unknown. {advice}")
+
+    return read
 
 
 Document = Annotated[
@@ -67,6 +86,8 @@ Form = Annotated[
     typer.Option(
         "--output",
         "-o",
+        metavar="table|json|yaml",
+        parser=one_of(Output),
         help="The form of the answer. Without it: a table on a terminal, JSON lines in a pipe.",
         show_default=False,
     ),

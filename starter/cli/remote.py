@@ -9,7 +9,7 @@ from horarium.client import Client, Problem, Unreachable, problems
 from horarium.control.records import SHORTEST_PREFIX
 from horarium.errors import Conflict, InvalidSchedule, NotAdmissible, NotFound, Unavailable
 from horarium.schedule.identity import Scope, schedule_key
-from starter.cli.place import Document, Lines
+from starter.cli.place import Document, Lines, refuse_short
 
 LARGEST_PAGE = 1_000
 """Lines of a ledger, events or instants that the API gives at once."""
@@ -38,6 +38,7 @@ class Remote:
 
     async def find(self, written: str) -> str:
         """The schedule that a person means. The directory is ordered by id, so a page of it shows what begins so."""
+        refuse_short(written)
         start = written.lower()
         digits = start.replace("-", "")
         if not SHORTEST_PREFIX <= len(start) < _UUID_LENGTH or set(digits) - set("0123456789abcdef"):

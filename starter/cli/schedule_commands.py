@@ -23,6 +23,7 @@ from starter.cli.options import (
     Server,
     Until,
     in_order,
+    one_of,
     place,
 )
 from starter.cli.place import Lines
@@ -42,7 +43,7 @@ def validate(file: Document, output: Form = None) -> None:
     """Check a configuration and name every fault with its place. Nothing is stored."""
     from starter.cli import drafts
 
-    leave(drafts.validate(file, output), output)
+    leave(drafts.validate(file, output), output, file=file)
 
 
 @app.command()
@@ -66,7 +67,7 @@ def preview(
 
     in_order(since, until)
     where = place(None, server)
-    leave(drafts.preview(file, since=since, until=until, count=count, where=where, output=output), output)
+    leave(drafts.preview(file, since=since, until=until, count=count, where=where, output=output), output, file=file)
 
 
 @app.command()
@@ -97,7 +98,7 @@ def publish(
         where=place(data, server),
         output=output,
     )
-    leave(work, output)
+    leave(work, output, file=file)
 
 
 @app.command()
@@ -124,7 +125,7 @@ def apply(
     from starter.cli import changes
 
     where = place(data, server)
-    leave(changes.apply(file, schedule=schedule, review=Review(key=key), where=where, output=output), output)
+    leave(changes.apply(file, schedule=schedule, review=Review(key=key), where=where, output=output), output, file=file)
 
 
 @app.command()
@@ -132,7 +133,7 @@ def diff(file: Document, schedule: ScheduleId, server: Server = None, data: Data
     """Show what a configuration would change, against the head and against the enabled version. Exits 1 if anything."""
     from starter.cli import differing
 
-    leave(differing.diff(file, schedule, where=place(data, server), output=output), output)
+    leave(differing.diff(file, schedule, where=place(data, server), output=output), output, file=file)
 
 
 @app.command()
@@ -160,7 +161,8 @@ def enable(
         reset_generation=reset_generation,
         key=key,
     )
-    leave(changes.set_activation("enable", schedule, review=review, where=place(data, server), output=output), output)
+    where = place(data, server)
+    leave(changes.set_activation("enable", schedule, review=review, where=where, output=output), output, where=where)
 
 
 @app.command()
@@ -294,7 +296,13 @@ def occurrences(
     until: Until = None,
     disposition: Annotated[
         list[Disposition] | None,
-        typer.Option("--disposition", help="Only entries that stand so; may be repeated.", show_default=False),
+        typer.Option(
+            "--disposition",
+            metavar="NAME",
+            parser=one_of(Disposition),
+            help="Only entries that stand so; may be repeated.",
+            show_default=False,
+        ),
     ] = None,
     generation: Generation = None,
     limit: Annotated[

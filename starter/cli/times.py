@@ -1,7 +1,9 @@
 """Times that a person types. Each means exactly one instant, on whatever computer it is typed."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
 from typing import Final
 
 from dateutil import parser as dateutil_parser
@@ -16,6 +18,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _NUMERIC_DATE: Final = re.compile(r"(?<!\d)\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?!\d)", re.ASCII)
 _SIGNED_NAME: Final = re.compile(r"\b(?:UTC|GMT|Z)\s*[+-]\s*\d", re.ASCII | re.IGNORECASE)
+_ZONE: Final = re.compile(r"[A-Za-z]+(?:[/_+-][A-Za-z0-9_+-]+)+", re.ASCII)
 _UNITS: Final = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 EXAMPLES: Final = "2027-03-28T07:30:00Z, 2027-03-28T07:30:00+02:00 or '2027-03-28 07:30 Europe/Zurich'"
 
@@ -42,10 +45,30 @@ def parse_time(text: str, *, now: datetime) -> datetime:
         if wall.tzinfo is not None:
             raise ValueError(f"{text!r} names an offset and a zone. Write one of the two, as in {EXAMPLES}.")
         return _local(wall, last, text)
-    instant = _parsed(written, text, now)
+    try:
+        instant = _parsed(written, text, now)
+    except ValueError:
+        if words and _ZONE.fullmatch(last):
+            _refuse_zone(words, last)
+        raise
     if instant.tzinfo is None:
+        _refuse_zone(words, last)
         raise ValueError(f"{text!r} names no zone, so it is no instant. Write {EXAMPLES}.")
     return _in_utc(instant, text)
+
+
+def _refuse_zone(words: Sequence[str], last: str) -> None:
+    """Refuse a last word that has the looks of a zone behind what is a time without it, with the zone probably meant."""
+    if not words or not _ZONE.fullmatch(last):
+        return
+    try:
+        dateutil_parser.parse(" ".join(words))
+    except (ValueError, OverflowError):
+        return
+    same = sorted(name for name in zone_names() if name.casefold() == last.casefold())
+    near = same or get_close_matches(last, sorted(zone_names()), n=1, cutoff=0.6)
+    advice = f"Did you mean {near[0]!r}?" if near else "Names look like 'Europe/Zurich' or 'UTC'."
+    raise ValueError(f"{last[:60]!r} is no zone that is known. {advice}")
 
 
 def _refuse_ambiguous(written: str) -> None:

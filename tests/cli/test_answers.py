@@ -1,5 +1,6 @@
 """The forms of an answer, and what a person sees of a mistake."""
 
+import importlib.metadata
 import json
 
 import pytest
@@ -103,6 +104,33 @@ def test_a_mistake_in_the_command_is_status_2_with_nothing_on_stdout(horarium, a
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "Error" in result.stderr or "Usage" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["occurrences", "abcdef", "--disposition", "suceeded"], "'suceeded' is unknown. Did you mean 'succeeded'?"),
+        (["occurrences", "abcdef", "--disposition", "x"], "'x' is unknown. It is one of buffered, staged,"),
+        (["list", "-o", "jsn"], "'jsn' is unknown. Did you mean 'json'?"),
+    ],
+)
+def test_a_name_that_is_misspelt_is_told_with_the_one_that_was_meant(horarium, arguments, sentence):
+    assert sentence in " ".join(horarium(*arguments).stderr.split())
+
+
+def test_the_version_is_told(horarium):
+    assert horarium("--version").stdout == f"horarium {importlib.metadata.version('horarium')}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["audit"], ["setup", "--no-temporal"], ["dev", "--temporal-port", "0"]]
+)
+def test_a_file_in_place_of_the_folder_is_said(program, tmp_path, arguments):
+    (tmp_path / "file").touch()
+    result = program(*arguments, "--data", "file")
+    assert result.returncode == 1
+    assert f"{str(tmp_path / 'file')!r} is a file" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_a_naive_time_is_refused_with_an_example(horarium):

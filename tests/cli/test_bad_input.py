@@ -85,9 +85,9 @@ def test_a_fault_is_named_at_its_place_and_nothing_is_stored(
         result = horarium(*command)
         assert result.exit_code == 1, command
         assert result.stdout == ""
-        assert any(line.startswith(f"{place}: ") and line.endswith("]") for line in result.stderr.splitlines()), (
-            result.stderr
-        )
+        assert any(
+            line.startswith(f"{path}: {place}: ") and line.endswith("]") for line in result.stderr.splitlines()
+        ), result.stderr
     assert installation.write(stored) == (0, 0)
 
 
@@ -95,9 +95,10 @@ def test_all_faults_are_named_at_once(program, configuration, write):
     configuration["calendar"]["timezone"] = "Mars/Olympus"
     configuration["policy"]["overlap"] = "sometimes"
     rule(configuration)["hour"] = [{"start": 3, "end": 24, "step": 1}]
-    result = program("validate", write(configuration))
+    path = write(configuration)
+    result = program("validate", path)
     assert result.returncode == 1
-    places = [line.split(":")[0] for line in result.stderr.splitlines()]
+    places = [line.removeprefix(f"{path}: ").split(":")[0] for line in result.stderr.splitlines()]
     assert places == ["/calendar/timezone", "/calendar/calendars/0/hour/0/end", "/policy/overlap"]
 
 
@@ -125,6 +126,23 @@ def test_yaml_is_read_with_places_too(horarium, write):
     assert "line 2" in result.stderr
 
 
+def test_a_fault_of_the_notation_hides_none_of_the_configuration(horarium, write):
+    result = horarium("validate", write("name: x\nname: y\npolicy: {overlap: sometimes}\n", "schedule.yaml"))
+    assert "[duplicate_key]" in result.stderr
+    assert "/policy/overlap: " in result.stderr
+
+
+def test_equal_ranges_without_end_are_a_few_sentences(horarium, configuration, write):
+    rule(configuration)["second"] = [RANGE] * 65
+    told = horarium("validate", write(configuration)).stderr.splitlines()
+    assert [line.rpartition(" ")[2] for line in told] == ["[too_many_ranges]", *["[ranges_overlap]"] * 4]
+    assert "60 more ranges begin where an earlier one ends" in told[-1]
+
+
+def test_standard_input_is_named_in_words(program):
+    assert program("validate", "-", stdin="{}").stderr.startswith("standard input: ")
+
+
 def test_standard_input_is_read_where_a_dash_stands(program, configuration):
     assert program("validate", "-", stdin=json.dumps(configuration)).returncode == 0
 
@@ -144,3 +162,4 @@ def test_faults_are_one_json_object_where_json_was_asked_for(horarium, configura
     assert result.exit_code == 1
     assert error["code"] == "invalid_schedule"
     assert [(fault["pointer"], fault["code"]) for fault in error["faults"]] == [("/policy/overlap", "unknown_value")]
+    assert error["file"].endswith("schedule.json")

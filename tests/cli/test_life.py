@@ -66,6 +66,44 @@ def test_enabling_without_workers_is_refused_with_the_next_step(horarium, instal
     assert "horarium worker" in result.stderr
 
 
+def test_enabling_tells_people_each_reason_with_its_code_and_where_things_are_expected(
+    horarium, installation, published
+):
+    installation.populate()
+    content = installation.settings.data / "content"
+    (content / "inputs" / "inbox.json").unlink()
+    (content / "outputs" / "reports").rmdir()
+    result = horarium("enable", published, "--data", installation.data)
+    assert result.exit_code == 1
+    _, no_input, no_output, _ = result.stderr.splitlines()
+    assert "[input_unreadable]" in no_input
+    assert "data/content/inputs/inbox" in no_input
+    assert "[output_missing]" in no_output
+    assert "data/content/outputs/reports/" in no_output
+
+
+def test_publishing_the_head_again_is_done_with_a_warning_and_so_is_publishing_beside_an_enabled_one(
+    here, installation, published, configuration, write
+):
+    installation.populate()
+    path = write(configuration)
+    (again,) = here("publish", path, "--schedule", published)
+    assert again["reference"]["revision"] == 2
+    (same,) = again["warnings"]
+    assert "same configuration as revision 1" in same
+    here("enable", published, "--revision", "1")
+    configuration["name"] = "Another"
+    (beside,) = here("publish", write(configuration), "--schedule", published)[0]["warnings"]
+    assert beside == "Revision 1 stays enabled until another one is."
+
+
+def test_the_beginning_of_an_id_that_is_too_short_says_how_long_it_must_be(horarium, installation):
+    for command in (["get", "7b0"], ["audit", "7b0c7"]):
+        result = horarium(*command, "--data", installation.data)
+        assert result.exit_code == 1
+        assert "too short for the beginning of a schedule id: at least 6 characters" in result.stderr
+
+
 def test_enabling_names_everything_that_is_missing(horarium, installation, published):
     installation.populate()
     (installation.settings.content.inputs / "inbox.json").unlink()
@@ -229,7 +267,7 @@ def test_a_schedule_is_named_by_the_beginning_of_its_id_where_only_one_begins_so
     assert all(each in several.stderr for each in alike)
     for written, code in (
         ("999999", "schedule_not_found"),
-        ("abc", "invalid_schedule_id"),
+        ("abcde", "invalid_schedule_id"),
         ("nonsense", "invalid_schedule_id"),
     ):
         result = horarium("get", written, "--data", installation.data)

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.errors import InvalidSchedule, Misconfigured
+from horarium.errors import Fault, InvalidSchedule, Misconfigured
 from horarium.schedule.document import MAX_DOCUMENT_BYTES, json_faults
-from starter.documents import load_yaml, read_document
+from starter.documents import load_yaml, read_checked, read_document
 
 YAML = """\
 # a comment
@@ -97,9 +97,9 @@ def test_a_plain_scalar_means_what_the_core_schema_of_yaml_1_2_says_and_never_a_
         ("# nothing", "", "not_yaml", "empty"),
         ("a: 1\na: 2", "/a", "duplicate_key", "line 2, column 1"),
         ('a: {b: 1, "b": 2}', "/a/b", "duplicate_key", "line 1, column 11"),
-        ("a: &x 1\nb: *x", "", "alias", "line 2, column 4"),
-        ("a: !!binary aGk=", "", "tag", "line 1, column 4"),
-        ("a: !!python/object/apply:os.system [true]", "", "tag", "line 1, column 4"),
+        ("a: &x 1\nb: *x", "/b", "alias", "line 2, column 4"),
+        ("a: !!binary aGk=", "/a", "tag", "line 1, column 4"),
+        ("a: !!python/object/apply:os.system [true]", "/a", "tag", "line 1, column 4"),
         ("a: [1\nb: 2", "", "not_yaml", "line 2"),
         ("a:\n\t- x", "", "not_yaml", "line 2, column 1"),
         ("a: b\n---\nc: d", "", "not_yaml", "line 2, column 1"),
@@ -140,6 +140,38 @@ def test_all_faults_of_a_yaml_document_are_told_at_once():
         "integer_too_long",
         "key_not_text",
     ]
+
+
+def refuse_text(document):
+    """A check that wants a text at /a and at /b, and says so of each."""
+    wrong = [Fault(f"/{name}", "not_text", "") for name in ("a", "b") if not isinstance(document.get(name), str)]
+    if wrong:
+        raise InvalidSchedule(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("a: 1\na: 2\nb: 3", ["/a duplicate_key", "/a not_text", "/b not_text"]),
+        ("a: &x [1]\nb: *x", ["/b alias", "/a not_text"]),
+        ("a: !!str 1\nb: 2", ["/a tag", "/b not_text"]),
+        ("a: .nan\nb: 2", ["/a not_a_number", "/b not_text"]),
+        ("a: x\na: y\nb: z", ["/a duplicate_key"]),
+        ('{"a": 1, "a": 2, "b": 3}', ["/a duplicate_key", "/a not_text", "/b not_text"]),
+        ('{"a": NaN, "b": 3}', ["/a not_a_number", "/b not_text"]),
+        ("a: [1\nb: 2", [" not_yaml"]),
+    ],
+)
+def test_a_fault_of_the_notation_hides_no_other_one_and_makes_up_none(tmp_path, text, codes):
+    (tmp_path / "document").write_text(text)
+    with pytest.raises(InvalidSchedule) as caught:
+        read_checked(tmp_path / "document", refuse_text)
+    assert [f"{fault.pointer} {fault.code}" for fault in caught.value.faults] == codes
+
+
+def test_a_document_is_given_back_with_what_its_check_makes_of_it(tmp_path):
+    (tmp_path / "document").write_text("a: x")
+    assert read_checked(tmp_path / "document", len) == ({"a": "x"}, 1)
 
 
 def test_sixty_four_levels_are_read_in_yaml_too():
