@@ -73,6 +73,7 @@ ELSEWHERE = {
     "output_missing": FOR_AGENTS,
     "output_name": FOR_AGENTS,
     "output_too_large": FOR_AGENTS,
+    "output_unwritable": FOR_AGENTS,
     "too_early": FOR_AGENTS,
     "ambiguous_schedule_id": "the command line's own, for the beginning of an id",
     "invalid_limit": BEFORE,
@@ -333,6 +334,17 @@ def _(api):
         return api.change(receipt, 0, "enable")
     finally:
         set_workers(api.catalog, present=True)
+
+
+@reaches("content_unavailable", 503)
+def _(api):
+    def fails(_shelf, _reference):
+        raise OSError("stale file handle")
+
+    receipt = api.publish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(api.content), "has_input", fails)
+        return api.change(receipt, 0, "enable")
 
 
 @reaches("catalog_unavailable", 503)

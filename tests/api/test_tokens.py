@@ -39,7 +39,7 @@ def part(value):
 
 
 def claims(**other):
-    return {"sub": "ada", "kind": "human", "org": "acme", "scope": WRITE_SCOPE, "exp": int(time.time()) + 60, **other}
+    return {"sub": "ada", "kind": "human", "org": "acme", "scope": WRITE_SCOPE, "exp": int(time.time()) + 3_600, **other}
 
 
 def by_hand(header, body, signature=b""):
