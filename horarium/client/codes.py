@@ -182,6 +182,10 @@ class CatalogUnavailable(Unavailable, code="catalog_unavailable"):
     """The catalog does not answer now."""
 
 
+class ContentUnavailable(Unavailable, code="content_unavailable"):
+    """The disk with inputs and outputs does not answer, so whether a run could read and write is not known now."""
+
+
 class KeysUnavailable(Unavailable, code="keys_unavailable"):
     """The keys that tokens are checked with cannot be fetched now."""
 

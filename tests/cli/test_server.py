@@ -4,6 +4,7 @@ import asyncio
 import getpass
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -268,6 +269,29 @@ def test_the_recovering_command_repeats_exactly_what_was_reviewed(served, both, 
     before = there("events", published)
     there(*command.split(" "))
     assert there("events", published) == before, "nothing was done twice"
+
+
+def test_following_at_a_server_prints_what_is_new_until_ctrl_c(served, both, there, published):
+    there("enable", published)
+    follower = subprocess.Popen(
+        [sys.executable, "-m", "starter", "occurrences", published, "--follow", "--server", served[1]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**without_ours(), "HORARIUM_TOKEN": os.environ["HORARIUM_TOKEN"]},
+    )
+    try:
+        assert follower.stdout is not None
+        first = there("trigger", published)[0]
+        assert json.loads(follower.stdout.readline())["run_id"] == first["run_id"]
+        second = there("trigger", published, "--overlap", "allow")[0]
+        assert json.loads(follower.stdout.readline())["run_id"] == second["run_id"]
+        follower.send_signal(signal.SIGINT)
+        rest, errors = follower.communicate(timeout=20)
+        assert (follower.returncode, rest, errors) == (130, "", "")
+    finally:
+        follower.kill()
+        follower.wait()
 
 
 def test_the_example_recovers_its_request(served, both, there):

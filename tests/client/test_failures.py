@@ -223,6 +223,27 @@ def test_a_server_that_drops_its_response_has_seen_exactly_one_request(behave):
     assert asyncio.run(live()) == 1
 
 
+def test_a_mutation_that_is_cancelled_was_sent_once_and_raises_nothing_of_ours():
+    async def live() -> int:
+        arrived = asyncio.Event()
+
+        async def wait(_writer: asyncio.StreamWriter) -> None:
+            arrived.set()
+            await asyncio.sleep(5)
+
+        async with socket_server(wait) as (address, read):
+            async with horarium.Client(address, token="t") as client:
+                call = asyncio.create_task(client.schedules.publish(SCOPE, PUBLICATION, "k"))
+                await arrived.wait()
+                call.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await call
+            await asyncio.sleep(0.1)
+            return len(read)
+
+    assert asyncio.run(live()) == 1
+
+
 def test_nobody_listening_is_told_with_the_address():
     async def live() -> None:
         async with socket_server(drop) as (address, _):

@@ -237,6 +237,7 @@ ELSEWHERE = {
     "event_not_handled": "for agents",
     "input_too_large": "for agents",
     "output_name": "for agents",
+    "output_unwritable": "for agents",
     "output_too_large": "for agents",
     "too_early": "for the runs' workflow",
 }
