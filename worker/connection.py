@@ -15,7 +15,7 @@ from worker.logs import tell
 from worker.plugin import horarium_plugin
 
 DEFAULT_ADDRESS = "localhost:7233"
-TELL_AFTER = timedelta(milliseconds=500)
+TELL_AFTER = timedelta(milliseconds=200)
 """How long nothing is said while nothing answers. A server that is there takes a tenth of that."""
 ATTEMPT_WITHIN = timedelta(seconds=10)
 """For one attempt: what listens and never answers would hold it for ever."""

@@ -125,6 +125,10 @@ def enter(connection, schedule_id: str, nominal: datetime, disposition: str = "s
         )
 
 
+def remark(connection, nominal: datetime) -> None:
+    connection.execute(entries.update().where(entries.c.first_at == nominal).values(reason="agent_lost"))
+
+
 def test_following_prints_what_is_new_and_what_changed_until_ctrl_c(installation, schedule_id):
     first, second = (datetime(2027, 1, day, 1, 30, tzinfo=UTC) for day in (1, 2))
     installation.write(enter, schedule_id, first)
@@ -138,15 +142,18 @@ def test_following_prints_what_is_new_and_what_changed_until_ctrl_c(installation
     try:
         assert follower.stdout is not None
 
-        def told() -> tuple[str, str]:
+        def told() -> tuple[str, str, str | None]:
             row = json.loads(follower.stdout.readline())
-            return row["first_at"], row["disposition"]
+            return row["first_at"], row["disposition"], row.get("was")
 
-        assert told() == ("2027-01-01T01:30:00Z", "succeeded")
+        assert told() == ("2027-01-01T01:30:00Z", "succeeded", None)
         installation.write(enter, schedule_id, second, "started")
-        assert told() == ("2027-01-02T01:30:00Z", "started")
+        assert told() == ("2027-01-02T01:30:00Z", "started", None)
+        time.sleep(1.2)
+        installation.write(remark, second)  # which changes the entry, and not how it stands
+        time.sleep(1.2)
         installation.write(enter, schedule_id, second, "failed")
-        assert told() == ("2027-01-02T01:30:00Z", "failed")
+        assert told() == ("2027-01-02T01:30:00Z", "failed", "started")
         time.sleep(1.2)  # two more looks, which have nothing to tell
         follower.send_signal(signal.SIGINT)
         rest, errors = follower.communicate(timeout=20)
