@@ -35,7 +35,14 @@ EXPECTED = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
 
 def token(**claims: Any) -> str:
     """A token that is valid for an hour: a person's of acme, with all that schedules need, unless told otherwise."""
-    whole = {"sub": "ada", "kind": "human", "org": "acme", "scope": WRITE_SCOPE, "exp": int(time.time()) + 3_600, **claims}
+    whole = {
+        "sub": "ada",
+        "kind": "human",
+        "org": "acme",
+        "scope": WRITE_SCOPE,
+        "exp": int(time.time()) + 3_600,
+        **claims,
+    }
     return jwt.encode(
         {name: value for name, value in whole.items() if value is not None},
         KEY,

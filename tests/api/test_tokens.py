@@ -39,7 +39,14 @@ def part(value):
 
 
 def claims(**other):
-    return {"sub": "ada", "kind": "human", "org": "acme", "scope": WRITE_SCOPE, "exp": int(time.time()) + 3_600, **other}
+    return {
+        "sub": "ada",
+        "kind": "human",
+        "org": "acme",
+        "scope": WRITE_SCOPE,
+        "exp": int(time.time()) + 3_600,
+        **other,
+    }
 
 
 def by_hand(header, body, signature=b""):
