@@ -62,12 +62,14 @@ def _expected(objection: Mapping[str, Any], where: Where | None) -> str:
     """Where an input or an output target is looked for; nothing where that is a server's business."""
     if where is None or where.address is not None:
         return ""
-    content, evidence = near(load(data=where.data).data / "content"), objection.get("evidence", {})
+    content, evidence = load(data=where.data).content, objection.get("evidence", {})
     match objection["code"]:
         case Reason.INPUT_UNREADABLE:
-            return f" It is looked for as the file {content}/inputs/{evidence['input']}, or with .json behind that."
+            return (
+                f" It is looked for as the file {near(content.inputs)}/{evidence['input']}, or with .json behind that."
+            )
         case Reason.OUTPUT_MISSING:
-            return f" Make the folder {content}/outputs/{evidence['output_target']}/."
+            return f" Make the folder {near(content.outputs)}/{evidence['output_target']}/."
         case _:
             return ""
 

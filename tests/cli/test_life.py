@@ -70,16 +70,16 @@ def test_enabling_tells_people_each_reason_with_its_code_and_where_things_are_ex
     horarium, installation, published
 ):
     installation.populate()
-    content = installation.settings.data / "content"
-    (content / "inputs" / "inbox.json").unlink()
-    (content / "outputs" / "reports").rmdir()
+    content = installation.settings.content
+    (content.inputs / "inbox.json").unlink()
+    (content.outputs / "reports").rmdir()
     result = horarium("enable", published, "--data", installation.data)
     assert result.exit_code == 1
     _, no_input, no_output, _ = result.stderr.splitlines()
     assert "[input_unreadable]" in no_input
-    assert "data/content/inputs/inbox" in no_input
+    assert "data/content/local/dev/inputs/inbox" in no_input
     assert "[output_missing]" in no_output
-    assert "data/content/outputs/reports/" in no_output
+    assert "data/content/local/dev/outputs/reports/" in no_output
 
 
 def test_publishing_the_head_again_is_done_with_a_warning_and_so_is_publishing_beside_an_enabled_one(
