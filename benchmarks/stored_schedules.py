@@ -110,7 +110,7 @@ def store(url: str, count: int) -> Stored:
 def _populate(connection: Connection) -> None:
     ensure_environment(connection, SCOPE, mode="simulation", runtime_profile="embedded")
     for role in presence.ROLES:
-        presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=_FAR)
+        presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=datetime.now(UTC))
     discovery = {"is_schedulable": True, "task_queue": "agents", "max_run_seconds": 60, "idempotent": False}
     presence.register_agent(connection, SCOPE, AGENT, discovery, lease_until=_FAR, now=datetime.now(UTC))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, literal, or_, select, update
 
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import activations, agents, runtime, schedules, sweeps, workers
@@ -56,8 +56,15 @@ class Seen:
 
 
 def beat(connection: Connection, *, instance: str, role: str, tzdata: str, now: datetime) -> None:
-    """A worker says that it is polling. Workers that fell silent a day ago are forgotten on the way."""
-    connection.execute(delete(workers).where(workers.c.seen_at < now - timedelta(days=1)))
+    """A worker says that it is polling.
+
+    Workers that fell silent a day ago are forgotten on the way, and so are heartbeats of the future: whoever wrote one with a
+    clock that was ahead and still lives will write again.
+    """
+    seen_at = workers.c.seen_at
+    connection.execute(
+        delete(workers).where(or_(seen_at < now - timedelta(days=1), seen_at > now + HEARTBEAT_LIFETIME))
+    )
     upsert(connection, workers, {"instance": instance}, {"role": role, "seen_at": now, "tzdata": tzdata})
 
 
@@ -70,16 +77,21 @@ def leave(connection: Connection, *, instance: str) -> None:
     )
 
 
-def last_beat(connection: Connection, role: str) -> datetime | None:
-    """The newest heartbeat of a role, of workers that left too; None where none is known, or the last was forgotten."""
-    query = select(func.max(workers.c.seen_at)).where(workers.c.role.in_([role, role + _LEFT]))
+def last_beat(connection: Connection, role: str, *, present: bool = False) -> datetime | None:
+    """The newest heartbeat of a role; None where none is known, or the last was forgotten.
+
+    Of workers that left too, or with `present` of those that did not.
+    """
+    roles = [role] if present else [role, role + _LEFT]
+    query = select(func.max(workers.c.seen_at)).where(workers.c.role.in_(roles))
     found: datetime | None = connection.execute(query).scalar_one()
     return found
 
 
 def roles_present(connection: Connection, *, now: datetime) -> frozenset[str]:
-    """The runtime workers with a fresh heartbeat."""
-    query = select(workers.c.role).where(workers.c.seen_at > now - HEARTBEAT_LIFETIME).distinct()
+    """The runtime workers with a fresh heartbeat. One of the future says nothing about now."""
+    fresh = workers.c.seen_at.between(now - HEARTBEAT_LIFETIME, now + HEARTBEAT_LIFETIME)
+    query = select(workers.c.role).where(fresh).distinct()
     return frozenset(connection.execute(query).scalars())
 
 

@@ -178,6 +178,10 @@ class ExecutionUnavailable(Unavailable, code="execution_unavailable"):
     """A runtime worker is missing, so nothing can be enabled."""
 
 
+class ClockSkew(Unavailable, code="clock_skew"):
+    """The server's clock is behind that of the runtime workers."""
+
+
 class CatalogUnavailable(Unavailable, code="catalog_unavailable"):
     """The catalog does not answer now."""
 
@@ -229,6 +233,7 @@ OBJECTIONS: Mapping[str, str] = MappingProxyType(
             "output_forbidden",
             "ceiling_exceeded",
             "not_in_calendar",
+            "version_unusable",
             "breaker_open",
         )
     }

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from horarium.catalog.presence import ROLES, roles_present
+from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES, last_beat
 from horarium.catalog.schedules import (
     Activation,
     Environment,
@@ -61,6 +61,8 @@ def enable(
 ) -> Changed:
     """Make a version fire from now on; nothing of the past fires.
 
+    Now is the later of `now` and the workers' last heartbeat: were it by a clock that is a little behind, what was just due by
+    the workers' clock would fire late.
     Enabling what is enabled makes a new generation and ends the old one. Raises `Unavailable` while a runtime worker is
     missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now,
     `InvalidSchedule` where this release cannot evaluate the version. `content` must not block: `asked_outside` of
@@ -68,7 +70,7 @@ def enable(
     """
     environment, schedule, current = present(connection, key, reviewed)
     version = reviewed_version(connection, schedule, reviewed, default=schedule.head_revision)
-    require_execution(connection, environment, "Enabling", now=now)
+    now = require_execution(connection, environment, "Enabling", now=now)
     _ = version.configuration.calendar  # raises where this release cannot evaluate it
     found = objections(connection, key.scope, version.configuration.run, content, now=now)
     against = [
@@ -176,21 +178,37 @@ def reviewed_version(
     return version
 
 
-def require_execution(connection: Connection, environment: Environment, what: str, *, now: datetime) -> None:
-    """Raise `Refused` without a runtime profile, and `Unavailable` while a runtime worker is missing."""
+def require_execution(connection: Connection, environment: Environment, what: str, *, now: datetime) -> datetime:
+    """Return the later of `now` and the last heartbeat of the runtime workers, by whose clocks runs are decided.
+
+    Raises `Refused` without a runtime profile, and `Unavailable` while a runtime worker is missing, and also with
+    `clock_skew` where `now` is behind a heartbeat by more than `HEARTBEAT_LIFETIME`. A clock that is as far ahead finds no
+    heartbeat that is fresh.
+    """
     if environment.runtime_profile is None:
         raise Refused(
             "runtime_unconfigured",
             f"Environment {environment.scope.environment_id!r} has no runtime profile, so nothing can run in it.",
             next_step="Have an operator give it one, then try again. Publication and reads work meanwhile.",
         )
-    missing = [role for role in ROLES if role not in roles_present(connection, now=now)]
+    beats = {role: last_beat(connection, role, present=True) for role in ROLES}
+    latest = max((beat for beat in beats.values() if beat is not None), default=now)
+    if latest - now > HEARTBEAT_LIFETIME:
+        raise Unavailable(
+            "clock_skew",
+            f"The clock here is {(latest - now).total_seconds():.0f} s behind that of the runtime workers, so {what.lower()} "
+            "would begin in their past.",
+            next_step="Set the clocks right (with NTP, say), then try again.",
+        )
+    missing = [role for role, beat in beats.items() if beat is None or now - beat >= HEARTBEAT_LIFETIME]
     if missing:
         raise Unavailable(
             "execution_unavailable",
             f"{what} needs both runtime workers, and there is no heartbeat of: {', '.join(missing)}.",
-            next_step="Start them with `horarium worker` (or `horarium dev`), then try again.",
+            next_step="Start them with `horarium worker` (or `horarium dev`), then try again. "
+            "If they run, compare their clocks with the one here.",
         )
+    return max(now, latest)
 
 
 @dataclass(frozen=True, slots=True)

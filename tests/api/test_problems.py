@@ -3,7 +3,7 @@
 import ast
 import asyncio
 import sqlite3
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,10 @@ from horarium.api.limits import Limits, Rate
 from horarium.api.metrics import Metrics
 from horarium.api.problems import TITLES
 from horarium.api.tokens import FetchedKeys, TokenVerifier
-from horarium.catalog.tables import environments
+from horarium.catalog.tables import environments, workers
 from horarium.control import pages
 from horarium.errors import Misconfigured
+from tests.api import house
 from tests.api.house import (
     BASE,
     HUMAN,
@@ -347,6 +348,14 @@ def _(api):
         return api.change(receipt, 0, "enable")
 
 
+@reaches("clock_skew", 503)
+def _(api):
+    receipt = api.publish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house, "let_workers_beat", let_workers_be_ahead)
+        return api.change(receipt, 0, "enable")
+
+
 @reaches("catalog_unavailable", 503)
 def _(api):
     return failing(api, lambda *_, **__: busy())
@@ -375,6 +384,11 @@ def busy():
     raise OperationalError(
         "SELECT 1", {}, sqlite3.OperationalError("database is locked: host=db.internal password=hunter2")
     )
+
+
+def let_workers_be_ahead(catalog):
+    with catalog.writing() as connection:
+        connection.execute(update(workers).values(seen_at=datetime.now(UTC) + timedelta(minutes=5)))
 
 
 def profile(api, value):

@@ -10,7 +10,7 @@ import pytest
 
 import horarium
 from horarium.client import OutcomeUnknown, codes, problems
-from tests.api.house import HUMAN, PROGRAM, STRANGER, Api
+from tests.api.house import HUMAN, PROGRAM, STRANGER, Api, let_workers_beat
 from tests.control.desk import every
 
 from .wire import SCOPE
@@ -19,6 +19,7 @@ EXPECTED = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
 
 
 def client(api: Api, token: str = HUMAN, *, transport: httpx.AsyncBaseTransport | None = None) -> horarium.Client:
+    let_workers_beat(api.catalog)
     return horarium.Client("http://api.test", token=token, transport=transport or httpx.ASGITransport(api.app))
 
 

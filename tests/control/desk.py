@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import event, update
 
 from horarium.catalog import Catalog, ledger, migrate, presence
 from horarium.catalog.schedules import (
@@ -23,6 +23,7 @@ from horarium.catalog.schedules import (
     require_schedule,
     require_version,
 )
+from horarium.catalog.tables import workers
 from horarium.control import activation, admission, running, stepping
 from horarium.control.activation import Changed, Reviewed
 from horarium.control.admission import Admission
@@ -116,7 +117,7 @@ def open_catalog(folder: Path, *, durable: bool = False) -> Catalog:
     with catalog.writing() as connection:
         ensure_environment(connection, SCOPE, mode="simulation", runtime_profile="embedded")
         for role in presence.ROLES:
-            presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=FAR)
+            presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=NOON)
         discovery = {"is_schedulable": True, "task_queue": "agents", "max_run_seconds": 60, "idempotent": False}
         presence.register_agent(connection, SCOPE, AGENT, discovery, lease_until=FAR, now=NOON)
     return catalog
@@ -131,9 +132,14 @@ class Desk:
         self.key: ScheduleKey = schedule_key(SCOPE, str(uuid.UUID(int=next(_numbers))))
         self.content = Shelf()
         self.started: set[RunKey] = set()
+        self.workers_beat = True
 
     def write(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with self.catalog.writing() as connection:
+            if self.workers_beat:
+                # Those that are there live by the clock of this desk.
+                there = workers.c.role.in_(presence.ROLES)
+                connection.execute(update(workers).where(there).values(seen_at=self.now))
             return function(connection, *args, **kwargs)
 
     def read(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

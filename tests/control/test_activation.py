@@ -1,5 +1,6 @@
 """Enabling, pausing, retiring: what each asks first, what it ends, and from when on the next one fires."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -328,17 +329,77 @@ class TestEnablingAsksWhatAnOccurrenceWouldMeet:
         assert desk.enable().key.generation == 1
 
 
-def test_enabling_needs_both_workers(desk: Desk) -> None:
-    desk.publish(every(60))
-    try:
+class TestEnablingNeedsBothWorkers:
+    @pytest.fixture(autouse=True)
+    def seen(self, desk: Desk) -> Iterator[None]:
+        """Heartbeats are the test's own, and afterwards everybody is there again."""
+        desk.publish(every(60))
+        desk.workers_beat = False
+        yield
+        for role in presence.ROLES:
+            self.beat(desk, role, 0)
+
+    def beat(self, desk: Desk, role: str, ago: float) -> None:
+        desk.write(presence.beat, instance=role, role=role, tzdata="t", now=desk.now - seconds(ago))
+
+    def refused(self, desk: Desk) -> Unavailable:
+        with pytest.raises(Unavailable) as refused:
+            desk.enable()
+        assert desk.read(lambda c: require_schedule(c, desk.key)).generation == 0
+        return refused.value
+
+    def test_one_that_left_is_missed(self, desk: Desk) -> None:
+        self.beat(desk, "schedules", 0)
+        self.beat(desk, "runs", 0)
         desk.write(presence.leave, instance="runs")
-        with pytest.raises(Unavailable, match="no heartbeat of: runs"):
-            desk.enable()
-        desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=desk.now - presence.HEARTBEAT_LIFETIME)
-        with pytest.raises(Unavailable, match="no heartbeat of: runs"):
-            desk.enable()
-        late = desk.now - presence.HEARTBEAT_LIFETIME + seconds(0.1)
-        desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=late)
+        assert "no heartbeat of: runs." in self.refused(desk).sentence
+
+    @pytest.mark.parametrize(("ago", "there"), [(15, False), (14.9, True), (-14.9, True), (-15, True)])
+    def test_its_heartbeat_is_fifteen_seconds_from_now_at_the_most(self, desk: Desk, ago: float, there: bool) -> None:
+        self.beat(desk, "schedules", 0)
+        self.beat(desk, "runs", ago)
+        if there:
+            assert desk.enable().key.generation == 1
+        else:
+            assert self.refused(desk).code == "execution_unavailable"
+
+    def test_a_clock_that_is_behind_the_workers_enables_nothing(self, desk: Desk) -> None:
+        """What was due since then would fire, and it is the past."""
+        for role in presence.ROLES:
+            self.beat(desk, role, -600)
+        refused = self.refused(desk)
+        assert refused.code == "clock_skew"
+        assert "600 s behind" in refused.sentence
+        assert not desk.read(presence.execution_ready, now=desk.now)
+
+    def test_a_clock_that_is_ahead_of_them_enables_nothing_either(self, desk: Desk) -> None:
+        for role in presence.ROLES:
+            self.beat(desk, role, 600)
+        refused = self.refused(desk)
+        assert refused.code == "execution_unavailable"
+        assert "compare their clocks" in refused.next_step
+
+    def test_a_clock_that_is_a_little_behind_begins_with_the_workers_last_sign(self, desk: Desk) -> None:
+        self.beat(desk, "schedules", -3)
+        self.beat(desk, "runs", -7)
+        changed = desk.enable()
+        assert changed.activation.activated_at == desk.now + seconds(7)
+
+    def test_so_what_it_ends_ends_there_too_and_nothing_falls_between_them(self, desk: Desk) -> None:
+        for role in presence.ROLES:
+            self.beat(desk, role, 0)
+        desk.enable()
+        desk.now = at(55)
+        for role in presence.ROLES:
+            self.beat(desk, role, -7)
+        desk.enable()
+        assert desk.activation(1).ended_at == desk.activation(2).activated_at == at(62)
+        assert desk.told() == [("dropped", 60, 60, 1)]
+        desk.check_ledger()
+
+    def test_a_heartbeat_of_the_future_is_forgotten_when_another_worker_lives(self, desk: Desk) -> None:
+        desk.write(presence.beat, instance="astray", role="runs", tzdata="t", now=desk.now + seconds(86_400))
+        assert self.refused(desk).code == "clock_skew"
+        for role in presence.ROLES:
+            self.beat(desk, role, 0)
         assert desk.enable().key.generation == 1
-    finally:
-        desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=FAR)

@@ -15,7 +15,7 @@ from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.plan import plan
 from starter.controller import OVERDUE, SWEEP_EVERY
 from tests.control.caller import Caller, events, new_key
-from tests.control.desk import FAR, SCOPE, Desk, Loop, at, every, seconds
+from tests.control.desk import SCOPE, Desk, Loop, at, every, seconds
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_it_needs_both_workers_since_now_means_now(caller: Caller) -> None:
         with pytest.raises(Unavailable, match="A manual run needs both runtime workers"):
             triggered(caller, reference)
     finally:
-        caller.desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=FAR)
+        caller.desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=at(0))
     assert manual(caller.desk) == []
 
 

@@ -17,7 +17,7 @@ from horarium.errors import Conflict, Forbidden, InvalidSchedule, NotAdmissible,
 from horarium.schedule.identity import ActivationKey
 from horarium.schedule.ledger import Disposition
 from tests.control.caller import Caller, change_environment, events, new_key, own_environment, principal
-from tests.control.desk import AGENT, FAR, NOON, Desk, Loop, at, configuration, every
+from tests.control.desk import AGENT, NOON, Desk, Loop, at, configuration, every
 
 OTHER = "7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11"
 NO_DIGEST = f"sha256:{'0' * 64}"
@@ -308,7 +308,7 @@ class TestEnabling:
             assert code_of(enable, Unavailable) == "execution_unavailable"
             assert generation(caller.desk) == 0
         finally:
-            caller.desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=FAR)
+            caller.desk.write(presence.beat, instance="runs", role="runs", tzdata="t", now=NOON)
         assert enable().document["enabled"]
 
     def test_it_is_refused_without_a_runtime_profile(self, caller: Caller) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Connection
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
@@ -114,6 +115,7 @@ class House:
 
     async def enabled(self, key: ScheduleKey, *, now: datetime | None = None, start: bool = True) -> Changed:
         at = now or await self.now()
+        await self.catalog.write(workers_beat, at=at)
         changed: Changed = await self.catalog.write(enable, key, Reviewed(), self.content, by="tester", now=at)
         if start:
             assert await self.temporal.start_schedule(changed.key)
@@ -166,6 +168,7 @@ class House:
                 await asyncio.sleep(0.02)
 
     async def check(self) -> None:
+        await self.catalog.write(workers_beat, at=await self.now())
         begun = (*self.agent.begun, *self.script.begun)
         assert_every_instant_has_one_answer(self.catalog, SCOPE, begun=begun, now=await self.now())
 
@@ -234,13 +237,16 @@ async def house(
         await inside.check()
 
 
+def workers_beat(connection: Connection, *, at: datetime) -> None:
+    """Both runtime workers say that they are there."""
+    for role in presence.ROLES:
+        presence.beat(connection, instance=role, role=role, tzdata="test", now=at)
+
+
 async def _open_for_business(catalog: Catalog, host: CatalogHost, runner: AgentRunner) -> None:
-    """An environment, an agent with a lease and workers that were seen: what enabling and admission ask for."""
+    """An environment and an agent with a lease: what enabling and admission ask for."""
     await catalog.write(ensure_environment, SCOPE, mode="simulation", runtime_profile="embedded")
     await host.register(runner.discovery(), lease=LONG_LEASE)
-    far = datetime(2100, 1, 1, tzinfo=UTC)
-    for role in presence.ROLES:
-        await catalog.write(presence.beat, instance=role, role=role, tzdata="test", now=far)
 
 
 def _seconds(distance: timedelta) -> int:

@@ -12,7 +12,7 @@ from horarium.errors import Conflict
 from horarium.schedule.identity import RunKey, ScheduleKey
 from starter.controller import OVERDUE, Controller
 from tests.workflows.documents import every
-from tests.workflows.house import SCOPE, House
+from tests.workflows.house import SCOPE, House, workers_beat
 from tests.workflows.lasting import LastingRun, Work
 
 
@@ -20,6 +20,7 @@ async def triggered(house: House, key: ScheduleKey) -> RunKey:
     """A person's request, answered; nothing is started yet."""
 
     def ask(connection, now):
+        workers_beat(connection, at=now)
         schedule = require_schedule(connection, key)
         version = require_version(connection, schedule, schedule.head_revision)
         request = {
