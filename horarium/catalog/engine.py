@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -47,7 +47,7 @@ class Catalog:
     def open(cls, url: str) -> Self:
         """Open the catalog at an SQLAlchemy URL; `Misconfigured` if its folder does not exist or cannot be written."""
         try:
-            parsed = make_url(url)
+            parsed = _parsed(url)
             if parsed.get_backend_name() != "sqlite":
                 return cls(create_engine(parsed, pool_pre_ping=True, hide_parameters=HIDE_PARAMETERS))
         except (ArgumentError, ModuleNotFoundError) as error:
@@ -133,6 +133,23 @@ class Catalog:
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, call)
 
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ValueError:
+        # What was taken for the port may be a part of the password, so nothing of it is repeated.
+        raise Misconfigured(_BAD_PORT) from None
+    if parsed.port is not None and not 0 < parsed.port <= HIGHEST_PORT:
+        raise Misconfigured(_BAD_PORT)
+    return parsed
+
+
+HIGHEST_PORT = 65_535
+_BAD_PORT = (
+    f"The catalog's URL cannot be used: its port is no number from 1 to {HIGHEST_PORT}. It looks like "
+    "postgresql+psycopg://user@host:5432/name; write ':', '/' and '@' in a password as %3A, %2F and %40."
+)
 
 _BROKEN = {
     "SQLITE_READONLY": "cannot be written. Give this user the right to write to it and to its folder.",

@@ -174,6 +174,13 @@ def test_what_is_no_url_is_named() -> None:
         Catalog.open("my catalog")
 
 
+@pytest.mark.parametrize("port", ["abc", "", "0", "65536", "-1", "se:cret@there", "5432x"])
+def test_a_port_that_is_none_is_told_without_the_password(port: str) -> None:
+    with pytest.raises(Misconfigured, match=r"cannot be used") as refused:
+        Catalog.open(f"postgresql+nothing://user:secret@host:{port}/name")
+    assert "ecret" not in str(refused.value)
+
+
 def test_a_catalog_without_tables_says_what_to_do(tmp_path: Path) -> None:
     catalog = Catalog.open(url(tmp_path))
     with pytest.raises(Misconfigured, match="Run `horarium db upgrade`"), catalog.reading() as connection:
