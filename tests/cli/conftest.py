@@ -134,10 +134,12 @@ class Installation:
             catalog.close()
 
     def populate(self) -> None:
-        """Let both runtime workers and the agent be there for the next minute, with its input and output target."""
-        now = datetime.now(UTC) + timedelta(minutes=1)
+        """Let both runtime workers and the agent be there for the next half minute, with its input and output target."""
+        # As far ahead as the clocks of workers may be: a slow machine has the longer for the commands of a test.
+        beat = datetime.now(UTC) + presence.HEARTBEAT_LIFETIME - timedelta(seconds=1)
         for role in presence.ROLES:
-            self.write(presence.beat, instance=f"{role}@here:1", role=role, tzdata="2026a", now=now)
+            self.write(presence.beat, instance=f"{role}@here:1", role=role, tzdata="2026a", now=beat)
+        now = datetime.now(UTC) + timedelta(minutes=1)
         discovery = {
             "is_schedulable": True,
             "is_conversational": False,
