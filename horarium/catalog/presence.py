@@ -90,7 +90,8 @@ def last_beat(connection: Connection, role: str, *, present: bool = False) -> da
 
 def roles_present(connection: Connection, *, now: datetime) -> frozenset[str]:
     """The runtime workers with a fresh heartbeat. One of the future says nothing about now."""
-    fresh = workers.c.seen_at.between(now - HEARTBEAT_LIFETIME, now + HEARTBEAT_LIFETIME)
+    seen_at = workers.c.seen_at
+    fresh = and_(seen_at > now - HEARTBEAT_LIFETIME, seen_at <= now + HEARTBEAT_LIFETIME)
     query = select(workers.c.role).where(fresh).distinct()
     return frozenset(connection.execute(query).scalars())
 
