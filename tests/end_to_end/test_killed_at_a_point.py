@@ -15,8 +15,8 @@ from tests.end_to_end.stories import Stories
 pytestmark = pytest.mark.server
 
 stories = Stories()
-one_runner = asyncio.Lock()
-"""Stories in which the agent runner dies take turns: a death meant for another story's run would be the answer of this one."""
+turns = {"agents": asyncio.Lock(), "controller": asyncio.Lock()}
+"""Stories in which one of these dies take turns: a death meant for another story would take this one's point away, or its run."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def outcomes(tmp_path_factory, request):
 
 async def killed_at(it, point, part, *, first, agent="scripted@1", every=4, offset=0):
     """Run a schedule whose first run meets a death, and prove that it had its answer and that life went on."""
-    async with one_runner if part == "agents" else contextlib.nullcontext():
+    async with turns.get(part, contextlib.nullcontext()):
         return await _killed_at(it, point, part, first=first, agent=agent, every=every, offset=offset)
 
 
