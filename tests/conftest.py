@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,15 @@ settings.register_profile("ci", derandomize=True, deadline=None, suppress_health
 # `pytest --hypothesis-profile=search` looks for new ones, and for longer.
 settings.register_profile("search", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci")
+
+
+def pytest_configure() -> None:
+    """Let signals mean what they mean in a terminal, to us and to the programs that tests start.
+
+    Whoever runs the tests in the background of a shell, or under `nohup`, hands down that SIGINT or SIGHUP is ignored.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,11 @@
 """Programs to run as children, and ways to see what became of them."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -57,11 +56,3 @@ def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
                 await asyncio.sleep(0.01)
 
     return wait
-
-
-@pytest.fixture(autouse=True)
-def as_in_a_terminal() -> Iterator[None]:
-    """Signals do here what they do in a terminal, also where the tests run under `nohup`, which ignores SIGHUP."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
