@@ -3,6 +3,8 @@
 SQLite takes one writer at a time. Several processes share the file, so each process has one writer thread and every
 writing transaction begins with BEGIN IMMEDIATE: a transaction that starts by reading and then wants to write fails with
 "database is locked" under load, and no timeout helps it.
+
+PostgreSQL takes as many as there are. There the rows that a transaction locks keep writers apart, and a process has a handful.
 """
 
 import asyncio
@@ -14,9 +16,11 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from horarium.catalog import postgresql
+from horarium.catalog.failures import CODE, honest_errors, honest_outcome, is_read_only
 from horarium.errors import Misconfigured, Unavailable
 
 P = ParamSpec("P")
@@ -33,14 +37,20 @@ class Catalog:
     """One process's access to the catalog.
 
     Functions that take a `Connection` first run through `read` and `write` here; each such call is one transaction.
-    A catalog that does not answer raises `Unavailable`, and nothing of the call took effect.
+    A catalog that does not answer raises `Unavailable`, and nothing of the call took effect; only where the connection was
+    lost during the COMMIT itself is the outcome not known, and then the error says so (`OutcomeUnknown`).
+
+    `reader` is the engine of readers where it is another one than that of writers.
     """
 
-    def __init__(self, engine: Engine, file: Path | None = None) -> None:
+    def __init__(
+        self, engine: Engine, file: Path | None = None, *, reader: Engine | None = None, writers: int = 1
+    ) -> None:
         self._engine = engine
+        self._reader = reader or engine
         self._file = file
         self._identity: tuple[int, int] | None = None
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="catalog-writer")
+        self._writer = ThreadPoolExecutor(writers, thread_name_prefix="catalog-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="catalog-reader")
 
     @classmethod
@@ -49,7 +59,11 @@ class Catalog:
         try:
             parsed = _parsed(url)
             if parsed.get_backend_name() != "sqlite":
-                return cls(create_engine(parsed, pool_pre_ping=True, hide_parameters=HIDE_PARAMETERS))
+                writer = postgresql.writer(parsed, patience=BUSY_TIMEOUT_SECONDS, hide_parameters=HIDE_PARAMETERS)
+                reader = postgresql.reader(
+                    parsed, threads=READERS, patience=BUSY_TIMEOUT_SECONDS, hide_parameters=HIDE_PARAMETERS
+                )
+                return cls(writer, reader=reader, writers=postgresql.WRITERS)
         except (ArgumentError, ModuleNotFoundError) as error:
             # The URL itself may hold a password, so it is not repeated.
             raise Misconfigured(
@@ -80,22 +94,30 @@ class Catalog:
         self._writer.shutdown()
         self._readers.shutdown()
         self._engine.dispose()
+        self._reader.dispose()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One consistent view of the catalog."""
-        with _honest_errors(), self._engine.connect() as connection, connection.begin():
+        """One consistent view of the catalog: on PostgreSQL by REPEATABLE READ, READ ONLY."""
+        with honest_errors(), self._reader.connect() as connection, connection.begin():
             self._require_same_file()
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One writing transaction: all of it, or nothing where the block raises."""
-        with _honest_errors(), self._engine.connect() as plain:
+        """One writing transaction: all of it, or nothing where the block raises.
+
+        On PostgreSQL it is READ COMMITTED on purpose. Whoever writes locks a row first (of the environment, of the schedule)
+        and reads the rest in statements after that, each of which sees what was committed while it waited for the lock. Under
+        a stricter level the view would be as old as the first statement, and whoever waited would have to fail and begin anew.
+        """
+        with honest_errors(), self._engine.connect() as plain:
             connection = plain.execution_options(horarium_writes=True)
-            with connection.begin():
+            with _taking_changes(connection), connection.begin() as transaction:
                 self._require_same_file()
                 yield connection
+                with honest_outcome():
+                    transaction.commit()
 
     def _require_same_file(self) -> None:
         """A file that was removed goes on taking what is written, and takes it away at the end; so look before each use."""
@@ -125,7 +147,7 @@ class Catalog:
         return await asyncio.get_running_loop().run_in_executor(self._readers, call)
 
     async def write(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a writing function in the one writer thread, as one transaction."""
+        """Run a writing function in a writer thread, the only one on SQLite, as one transaction."""
 
         def call() -> R:
             with self.writing() as connection:
@@ -151,30 +173,19 @@ _BAD_PORT = (
     "postgresql+psycopg://user@host:5432/name; write ':', '/' and '@' in a password as %3A, %2F and %40."
 )
 
-_BROKEN = {
-    "SQLITE_READONLY": "cannot be written. Give this user the right to write to it and to its folder.",
-    "SQLITE_CANTOPEN": "cannot be opened. Check that its folder exists and that this user may write there.",
-    "SQLITE_NOTADB": "is no SQLite database. Name another file, or move this one away.",
-    "SQLITE_CORRUPT": "is damaged. Restore it from a copy.",
-}
-"""What no repetition mends, by SQLite's own name for it."""
-
 
 @contextmanager
-def _honest_errors() -> Iterator[None]:
+def _taking_changes(connection: Connection) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if "no such table" in str(error.orig):
-            raise Misconfigured("The catalog has no tables yet. Run `horarium db upgrade`.") from error
-        primary = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
-        if primary in _BROKEN:
-            raise Misconfigured(f"The catalog's file {_BROKEN[primary]} ({error.orig})") from error
-        if isinstance(error, OperationalError) or error.connection_invalidated:
-            raise Unavailable(
-                "catalog_unavailable", f"The catalog does not answer: {error.orig}.", next_step="Try the same again."
-            ) from error
-        raise
+        if not is_read_only(error):
+            raise
+        # The next connection may reach the server that took over.
+        connection.invalidate(error)
+        raise Unavailable(
+            CODE, "The catalog takes no changes now: the database is read-only.", next_step="Try the same again."
+        ) from error
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: ConnectionPoolEntry) -> None:
