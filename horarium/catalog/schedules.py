@@ -237,7 +237,7 @@ def find_version(connection: Connection, schedule: Schedule, revision: int) -> V
     row = connection.execute(
         select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision)
     ).one_or_none()
-    return None if row is None else _version(row)
+    return None if row is None else version_of_row(row)
 
 
 def find_versions(connection: Connection, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], Version]:
@@ -246,7 +246,7 @@ def find_versions(connection: Connection, wanted: Collection[tuple[int, int]]) -
     # Asked for in pairs, SQLite would read the table through.
     query = select(versions).where(versions.c.schedule.in_(of), versions.c.revision.in_(revisions))
     found = {(row.schedule, row.revision): row for row in connection.execute(query)}
-    return {each: _version(found[each]) for each in wanted if each in found}
+    return {each: version_of_row(found[each]) for each in wanted if each in found}
 
 
 def require_version(connection: Connection, schedule: Schedule, revision: int) -> Version:
@@ -269,13 +269,13 @@ def find_activation(connection: Connection, schedule: Schedule, generation: int)
         .mappings()
         .one_or_none()
     )
-    return None if row is None else _activation(row)
+    return None if row is None else activation_of_row(row)
 
 
 def list_activations(connection: Connection, schedule: Schedule) -> Sequence[Activation]:
     """All generations of a schedule, oldest first."""
     query = select(activations).where(activations.c.schedule == schedule.row).order_by(activations.c.generation)
-    return [_activation(row) for row in connection.execute(query).mappings()]
+    return [activation_of_row(row) for row in connection.execute(query).mappings()]
 
 
 def insert_activation(
@@ -413,7 +413,8 @@ def _document(text: str) -> dict[str, Any]:
     return document
 
 
-def _version(row: Row[Any]) -> Version:
+def version_of_row(row: Row[Any]) -> Version:
+    """A version as the row of its table."""
     return Version(
         revision=row.revision,
         resource_id=row.resource_id,
@@ -436,7 +437,8 @@ def _schedule(row: RowMapping) -> Schedule:
     )
 
 
-def _activation(row: RowMapping) -> Activation:
+def activation_of_row(row: RowMapping) -> Activation:
+    """One generation as the row of its table."""
     return Activation(
         row=row["id"],
         generation=row["generation"],

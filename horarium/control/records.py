@@ -15,16 +15,16 @@ from horarium.catalog.presence import Observation, execution_ready, observations
 from horarium.catalog.schedules import (
     Activation,
     Environment,
-    Schedule,
     Version,
-    find_activation,
     list_events,
     list_schedules,
     require_environment,
     require_schedule,
     require_version,
 )
+from horarium.catalog.standings import Standing, standings
 from horarium.catalog.tables import schedules
+from horarium.control.events import reference
 from horarium.errors import Conflict, InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Reason
@@ -46,10 +46,10 @@ def record(connection: Connection, key: ScheduleKey, *, revision: int | None = N
     `NotFound` for an environment, schedule or revision that is not there.
     """
     environment = require_environment(connection, key.scope)
-    schedule = require_schedule(connection, key)
-    version = require_version(connection, schedule, schedule.head_revision if revision is None else revision)
-    seen = observations(connection, [schedule]).get(schedule.row)
-    shown = _entry(connection, environment, schedule, version, seen, ready=execution_ready(connection, now=now))
+    (standing,) = standings(connection, [require_schedule(connection, key)])
+    version = standing.head if revision is None else require_version(connection, standing.schedule, revision)
+    seen = observations(connection, [standing.schedule]).get(standing.schedule.row)
+    shown = _entry(environment, standing, version, seen, ready=execution_ready(connection, now=now))
     return {**shown, "configuration": _configuration(version)}
 
 
@@ -81,23 +81,14 @@ def directory(
     seen = observations(connection, page)
     ready = execution_ready(connection, now=now)
     listed = []
-    for schedule in page:
-        head = require_version(connection, schedule, schedule.head_revision)
-        entry = _entry(connection, environment, schedule, head, seen.get(schedule.row), ready=ready)
-        due = next_due(connection, schedule, now=now)
+    for standing in standings(connection, page):
+        head = standing.head
+        entry = _entry(environment, standing, head, seen.get(standing.schedule.row), ready=ready)
+        due = _next_due(standing, now=now)
         name = UNREADABLE if head.is_damaged else head.configuration.name
         listed.append({"name": name, **entry, "next_due": None if due is None else instant_text(due)})
     more = len(found) > limit
     return {"schedules": listed, "next_cursor": page[-1].key.schedule_id if more else None}
-
-
-def next_due(connection: Connection, schedule: Schedule, *, now: datetime) -> datetime | None:
-    """The next instant that a live activation has not accounted for; None where nothing fires, or none can be found."""
-    activation = find_activation(connection, schedule, schedule.generation)
-    if activation is None or not activation.is_live:
-        return None
-    version = require_version(connection, schedule, activation.revision)
-    return None if version.fault else version.configuration.calendar.after(max(now, activation.activated_at))
 
 
 def occurrences(
@@ -187,37 +178,32 @@ def resolve(connection: Connection, scope: Scope, written: str) -> ScheduleKey:
 
 
 def _entry(
-    connection: Connection,
-    environment: Environment,
-    schedule: Schedule,
-    version: Version,
-    seen: Observation | None,
-    *,
-    ready: bool,
+    environment: Environment, standing: Standing, version: Version, seen: Observation | None, *, ready: bool
 ) -> dict[str, Any]:
-    activation = find_activation(connection, schedule, schedule.generation)
-    head = version
-    if version.revision != schedule.head_revision:
-        head = require_version(connection, schedule, schedule.head_revision)
-    faults = {version.fault, None if activation is None else _enabled(connection, schedule, activation).fault} - {None}
+    schedule, activation, activated = standing.schedule, standing.activation, standing.activated
+    faults = {version.fault, None if activated is None else activated.fault} - {None}
     problem = {"problem": " ".join(sorted(str(fault) for fault in faults))} if faults else {}
     return {
         "schedule_id": schedule.key.schedule_id,
         "resource_id": version.resource_id,
-        "reference": _reference(schedule, version),
-        "head": _reference(schedule, head),
+        "reference": reference(schedule, version),
+        "head": reference(schedule, standing.head),
         "retired": schedule.retired_at is not None,
         "published_at": instant_text(version.published_at),
         "published_by": version.published_by,
-        "activation": None if activation is None else _activation(connection, schedule, activation),
+        "activation": _activation(standing),
         "runtime": _runtime(environment, activation, seen),
         "execution_ready": ready,
         **problem,
     }
 
 
-def _enabled(connection: Connection, schedule: Schedule, activation: Activation) -> Version:
-    return require_version(connection, schedule, activation.revision)
+def _next_due(standing: Standing, *, now: datetime) -> datetime | None:
+    """The next instant that a live activation will account for; None where nothing fires, or none can be found."""
+    activation, version = standing.activation, standing.activated
+    if activation is None or version is None or not activation.is_live or version.fault:
+        return None
+    return version.configuration.calendar.after(max(now, activation.activated_at))
 
 
 def _configuration(version: Version) -> Mapping[str, Any]:
@@ -228,13 +214,12 @@ def _configuration(version: Version) -> Mapping[str, Any]:
         return {}
 
 
-def _reference(schedule: Schedule, version: Version) -> dict[str, Any]:
-    return {"schedule_id": schedule.key.schedule_id, "revision": version.revision, "digest": version.digest}
-
-
-def _activation(connection: Connection, schedule: Schedule, activation: Activation) -> dict[str, Any]:
+def _activation(standing: Standing) -> dict[str, Any] | None:
+    activation, version = standing.activation, standing.activated
+    if activation is None or version is None:
+        return None
     return {
-        "version": _reference(schedule, _enabled(connection, schedule, activation)),
+        "version": reference(standing.schedule, version),
         "generation": activation.generation,
         "enabled": activation.enabled,
         "changed_at": instant_text(activation.changed_at),

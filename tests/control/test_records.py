@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from horarium.catalog import Catalog, ledger, migrate, presence
 from horarium.catalog.schedules import (
@@ -221,6 +221,28 @@ def test_the_directory_tells_when_a_live_activation_is_next_due(connection):
     assert directory(connection, SCOPE, now=NOW)["schedules"][0]["next_due"] is None
     activated(connection)
     assert directory(connection, SCOPE, now=NOW)["schedules"][0]["next_due"] == "2027-03-01T09:01:00Z"
+
+
+def test_a_page_of_the_directory_asks_as_many_questions_for_fifty_schedules_as_for_one(connection):
+    ids = [f"{number:08}-0000-4000-8000-000000000000" for number in range(51)]
+    for number, each in enumerate(ids):
+        for revision in range(1 + number % 3):
+            published(connection, each, name=f"{number}, {revision}")
+        for generation in range(number % 4):
+            schedule = require_schedule(connection, key(each))
+            ended_as = Reason.PAUSED if generation == 1 else None
+            insert_activation(connection, schedule, revision=1, by="ada", now=NOW, since=NOW, ended_as=ended_as)
+    asked = []
+    event.listen(connection, "before_cursor_execute", lambda *parts: asked.append(parts[2]))
+    assert len(directory(connection, SCOPE, limit=1, now=NOW)["schedules"]) == 1
+    of_one = len(asked)
+    page = directory(connection, SCOPE, limit=50, now=NOW)["schedules"]
+    assert (len(page), len(asked)) == (50, 2 * of_one)
+    for number, entry in enumerate(page):
+        shown = record(connection, key(ids[number]), now=NOW)
+        assert entry.pop("name") == shown.pop("configuration")["name"] == f"{number}, {number % 3}"
+        assert (entry.pop("next_due") is None) == (number % 4 in {0, 2})
+        assert entry == shown
 
 
 def run_key(due: datetime) -> RunKey:
