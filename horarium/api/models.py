@@ -230,6 +230,9 @@ class ProblemError(Answer):
     )
     code: str
     detail: str
+    evidence: dict[str, Any] = Field(
+        default={}, description="What admission looked at; there only where it objects to what shall be enabled."
+    )
 
 
 class Problem(Answer):

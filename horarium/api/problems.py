@@ -45,7 +45,10 @@ _UNREADABLE_NUMBERS = frozenset({"integer_too_long", "not_a_number"})
 
 
 class Rejected(HorariumError):
-    """The API itself refuses a request, before anything of the control plane is asked."""
+    """The API itself refuses a request, or gives a refusal of the control plane its status.
+
+    `faults` are what is wrong with the request, `objections` what admission would say against the run.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Rejected(HorariumError):
         *,
         next_step: str = "",
         faults: Iterable[Fault] = (),
+        objections: Iterable[Mapping[str, Any]] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status = status
@@ -62,6 +66,7 @@ class Rejected(HorariumError):
         self.detail = detail
         self.next_step = next_step
         self.faults = tuple(faults)
+        self.objections = tuple(objections)
         self.headers = dict(headers or {})
         super().__init__(f"{detail} [{code}]")
 
@@ -140,13 +145,12 @@ def _told(faults: tuple[Fault, ...]) -> str:
 
 def _refused(error: Refused) -> Rejected:
     status = next(number for kind, number in _STATUSES if isinstance(error, kind))
-    objections = error.objections if isinstance(error, NotAdmissible) else ()
     return Rejected(
         status,
         error.code,
         error.sentence,
         next_step=error.next_step,
-        faults=[Fault("", each["code"], each["sentence"]) for each in objections],
+        objections=error.objections if isinstance(error, NotAdmissible) else (),
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)} if isinstance(error, Unavailable) else None,
     )
 
@@ -160,7 +164,11 @@ def _response(problem: Rejected, *, request_id: str) -> JSONResponse:
         "code": problem.code,
         "next_step": problem.next_step,
         "errors": [
-            {"pointer": fault.pointer, "code": fault.code, "detail": fault.sentence} for fault in problem.faults
+            *({"pointer": each.pointer, "code": each.code, "detail": each.sentence} for each in problem.faults),
+            *(
+                {"pointer": "", "code": each["code"], "detail": each["sentence"], "evidence": each["evidence"]}
+                for each in problem.objections
+            ),
         ],
         "request_id": request_id,
     }

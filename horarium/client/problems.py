@@ -9,7 +9,7 @@
     │   ├── Forbidden              403   the caller may not do this
     │   ├── NotFound               404   nothing here that the caller may see
     │   ├── Conflict               409   the state is not the one that was reviewed
-    │   │   └── NotAdmissible            an occurrence would be refused now; `faults` holds every reason
+    │   │   └── NotAdmissible            an occurrence would be refused now; `objections` tells every reason
     │   ├── TooLarge               413
     │   ├── Invalid                422   the document is refused; `faults` holds all that was found
     │   ├── TooManyRequests        429   later again: `retry_after`
@@ -116,8 +116,16 @@ class Problem(ClientError, Refused):
         self.args = ("\n".join([str(self), *more]),)
 
     def __reduce__(self) -> tuple[object, ...]:
-        more = {"status": self.status, "faults": self.faults, "retry_after": self.retry_after}
-        return (_rebuild_problem, (type(self), self.code, self.sentence, {"next_step": self.next_step, **more}))
+        return (_rebuild_problem, (type(self), self.code, self.sentence, self._parts()))
+
+    def _parts(self) -> dict[str, Any]:
+        """What it was made of beside its code and sentence, by name."""
+        return {
+            "next_step": self.next_step,
+            "status": self.status,
+            "faults": self.faults,
+            "retry_after": self.retry_after,
+        }
 
 
 class BadRequest(Problem, status=400):
@@ -161,7 +169,18 @@ class Unavailable(Problem, errors.Unavailable, status=503):
 
 
 class NotAdmissible(Conflict):
-    """Enabling is refused, since an occurrence would be refused now. `faults` holds every reason, the code is the first's."""
+    """Enabling is refused, since an occurrence would be refused now. The code is that of the first reason.
+
+    `objections` tells every reason as `code`, `sentence` and `evidence`, which is what the server looked at; `faults` has
+    them too, without the evidence.
+    """
+
+    def __init__(self, code: str, sentence: str, *, objections: Iterable[Mapping[str, Any]] = (), **more: Any) -> None:
+        self.objections = tuple(dict(each) for each in objections)
+        super().__init__(code, sentence, **more)
+
+    def _parts(self) -> dict[str, Any]:
+        return {**super()._parts(), "objections": self.objections}
 
 
 def problem(status: int, document: Mapping[str, Any], *, retry_after: timedelta | None = None) -> Problem:
@@ -170,18 +189,31 @@ def problem(status: int, document: Mapping[str, Any], *, retry_after: timedelta 
     kind = BY_CODE.get(code) or BY_STATUS.get(status) or (ServerFailed if status >= ServerFailed.status else BadRequest)
     sentence = str(document.get("detail") or document.get("title") or f"The server answered with status {status}.")
     next_step = str(document.get("next_step") or "")
-    faults = _faults(document.get("errors"))
-    return kind(code, sentence, next_step=next_step, status=status, faults=faults, retry_after=retry_after)
+    listed = document.get("errors")
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    more: dict[str, Any] = {"objections": map(_objection, found)} if issubclass(kind, NotAdmissible) else {}
+    return kind(
+        code,
+        sentence,
+        next_step=next_step,
+        status=status,
+        faults=map(_fault, found),
+        retry_after=retry_after,
+        **more,
+    )
 
 
-def _faults(listed: object) -> list[Fault]:
-    if not isinstance(listed, list):
-        return []
-    return [
-        Fault(str(each.get("pointer") or ""), str(each.get("code") or ""), str(each.get("detail") or ""))
-        for each in listed
-        if isinstance(each, dict)
-    ]
+def _fault(error: Mapping[str, Any]) -> Fault:
+    return Fault(*(str(error.get(name) or "") for name in ("pointer", "code", "detail")))
+
+
+def _objection(error: Mapping[str, Any]) -> dict[str, Any]:
+    fault, evidence = _fault(error), error.get("evidence")
+    return {
+        "code": fault.code,
+        "sentence": fault.sentence,
+        "evidence": evidence if isinstance(evidence, dict) else {},
+    }
 
 
 def _rebuild_problem(kind: type[Problem], code: str, sentence: str, more: dict[str, Any]) -> Problem:

@@ -62,7 +62,7 @@ def _expected(objection: Mapping[str, Any], where: Where | None) -> str:
     """Where an input or an output target is looked for; nothing where that is a server's business."""
     if where is None or where.address is not None:
         return ""
-    content, evidence = load(data=where.data).content, objection.get("evidence", {})
+    content, evidence = load(data=where.data).content, objection["evidence"]
     match objection["code"]:
         case Reason.INPUT_UNREADABLE:
             return (

@@ -137,7 +137,7 @@ async def _plain(call: Awaitable[T]) -> T:
     try:
         return await call
     except problems.NotAdmissible as found:
-        raise NotAdmissible({"code": each.code, "sentence": each.sentence} for each in found.faults) from found
+        raise NotAdmissible(found.objections) from found
     except (Unreachable, problems.TooManyRequests) as found:
         # Both may be repeated as they are, which is what a follower does.
         code, sentence = ("rate_limited", found.sentence) if isinstance(found, Problem) else ("unreachable", str(found))

@@ -222,7 +222,10 @@ def test_enabling_refuses_an_unreadable_input_and_tells_every_reason(api):
     finally:
         api.content.readable = api.content.writable = True
     assert code(answer) == (409, "input_unreadable")
-    assert [each["code"] for each in answer.json()["errors"]] == ["input_unreadable", "output_missing"]
+    assert [(each["code"], each["evidence"]) for each in answer.json()["errors"]] == [
+        ("input_unreadable", {"input": "in"}),
+        ("output_missing", {"output_target": "out"}),
+    ]
 
 
 def test_a_run_by_hand_obeys_overlap_and_is_started_after_the_commit(api):

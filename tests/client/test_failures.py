@@ -82,14 +82,21 @@ def test_all_faults_of_a_document_are_told_with_their_places():
 
 def test_enabling_tells_every_objection():
     sentences = ["There is no input 'mail'.", "No agent is registered."]
+    evidence = [{"input": "mail"}, {"agent_version": "triage@3"}]
     listed = [
-        {"pointer": "", "code": code, "detail": sentence}
-        for code, sentence in zip(("input_unreadable", "agent_missing"), sentences, strict=True)
+        {"pointer": "", "code": code, "detail": sentence, "evidence": looked_at}
+        for code, sentence, looked_at in zip(("input_unreadable", "agent_missing"), sentences, evidence, strict=True)
     ]
     error = failing(409, {"code": "input_unreadable", "detail": " ".join(sentences), "errors": listed})
     assert isinstance(error, problems.NotAdmissible)
     assert [fault.code for fault in error.faults] == ["input_unreadable", "agent_missing"]
+    assert error.objections == tuple(
+        {"code": code, "sentence": sentence, "evidence": looked_at}
+        for code, sentence, looked_at in zip(("input_unreadable", "agent_missing"), sentences, evidence, strict=True)
+    )
     assert str(error).count(sentences[1]) == 1
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.objections) == (type(error), str(error), error.objections)
 
 
 def test_the_wait_that_the_server_asks_for_is_told():

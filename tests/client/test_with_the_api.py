@@ -133,6 +133,10 @@ def test_refusals_arrive_as_classes_of_their_own(api):
             with pytest.raises(problems.NotAdmissible) as objections:
                 await us.schedules.set_enabled(SCOPE, reviewed(record, enabled=True), key())
             assert [fault.code for fault in objections.value.faults] == ["input_unreadable", "output_missing"]
+            assert [each["evidence"] for each in objections.value.objections] == [
+                {"input": "in"},
+                {"output_target": "out"},
+            ]
             with pytest.raises(codes.ScheduleNotFound):
                 await us.schedules.get(SCOPE, str(uuid.uuid4()))
             with pytest.raises(codes.ReceiptNotFound):
@@ -247,20 +251,16 @@ RAISED = {"Rejected", "Refused", "NotFound", "Conflict", "Unavailable", "Forbidd
 
 
 def codes_in_the_source() -> set[str]:
-    """The code of each refusal that stands in the library's source: the first text among its first two arguments."""
-    found = {"internal_error", "misconfigured"}
+    """The code of each refusal that stands in the library's source: a word among its first two arguments."""
+    found = {"internal_error", "misconfigured", "catalog_unavailable"}
     library = Path(horarium.__file__).parent
     for path in library.rglob("*.py"):
         if path.is_relative_to(library / "client"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED:
-                texts = [
-                    each.value
-                    for each in node.args[:2]
-                    if isinstance(each, ast.Constant) and isinstance(each.value, str)
-                ]
-                found.update(texts[:1])
+                texts = [each.value for each in node.args[:2] if isinstance(each, ast.Constant)]
+                found.update(each for each in texts if isinstance(each, str) and each.replace("_", "").isalpha())
     return found
 
 
