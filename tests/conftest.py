@@ -1,4 +1,4 @@
-"""What every test may use: one Temporal server for the session, and how hypothesis searches."""
+"""What every test may use: one Temporal server and one PostgreSQL for the session, and how hypothesis searches."""
 
 import asyncio
 import gc
@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from starter.temporal_server import TemporalServer
+from tests.postgres.databases import KINDS, Database
+from tests.postgres.server import PostgresServer
 
 # The same examples every time, however slow the machine: a red build must mean a fault that was just made.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,6 +39,21 @@ def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tempor
     asyncio.run(server.start())
     yield server
     asyncio.run(server.stop())
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for the session. A test that stops or kills a server brings one with it."""
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def database(request: pytest.FixtureRequest) -> Database:
+    """Where catalogs lie: whatever uses this runs on SQLite and on PostgreSQL."""
+    return Database(None if request.param == "sqlite" else request.getfixturevalue("postgres"))
 
 
 def pytest_unconfigure() -> None:

@@ -107,20 +107,34 @@ class Shelf:
     def has_output_target(self, _target: str) -> bool:
         return self.writable
 
+    def read_input(self, reference: str) -> bytes:
+        return f"the input {reference}".encode()
+
 
 def open_catalog(folder: Path, *, durable: bool = False) -> Catalog:
-    """A migrated catalog with an environment, both workers and one agent. It need not survive a power cut."""
-    catalog = Catalog.open(f"sqlite:///{folder / 'catalog.sqlite'}")
-    if not durable:
-        event.listen(catalog.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+    """A migrated catalog in a file, furnished as below. It need not survive a power cut."""
+    catalog = open_undurable(f"sqlite:///{folder / 'catalog.sqlite'}", durable=durable)
     migrate.upgrade(catalog)
+    furnish(catalog)
+    return catalog
+
+
+def open_undurable(url: str, *, durable: bool = False) -> Catalog:
+    """A catalog at a URL, which need not survive a power cut."""
+    catalog = Catalog.open(url)
+    if not durable and catalog.engine.dialect.name == "sqlite":
+        event.listen(catalog.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+    return catalog
+
+
+def furnish(catalog: Catalog) -> None:
+    """Put an environment, both workers and one agent into a migrated catalog."""
     with catalog.writing() as connection:
         ensure_environment(connection, SCOPE, mode="simulation", runtime_profile="embedded")
         for role in presence.ROLES:
             presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=NOON)
         discovery = {"is_schedulable": True, "task_queue": "agents", "max_run_seconds": 60, "idempotent": False}
         presence.register_agent(connection, SCOPE, AGENT, discovery, lease_until=FAR, now=NOON)
-    return catalog
 
 
 class Desk:

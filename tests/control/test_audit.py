@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
 from horarium.calendar import parse_calendar
-from horarium.catalog import Catalog, ledger, migrate, presence
+from horarium.catalog import ledger, presence
 from horarium.catalog.schedules import (
     change_activation,
     ensure_environment,
@@ -58,11 +58,8 @@ def configuration(every: int = 10, name: str = "Check") -> dict:
 
 
 @pytest.fixture
-def catalog(tmp_path):
-    catalog = Catalog.open(f"sqlite:///{tmp_path / 'catalog.db'}")
-    migrate.upgrade(catalog)
-    yield catalog
-    catalog.close()
+def catalog(own_catalog):
+    return own_catalog
 
 
 def enable(connection, *, since: datetime, every: int = 10, key: ScheduleKey = KEY, ended_as: Reason | None = None):

@@ -1,9 +1,7 @@
 """What a sweep of the controller does about manual runs and seals, against a Temporal that is told what it knows."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,7 @@ from horarium.schedule.identity import ActivationKey, RunKey
 from starter.controller import OVERDUE, Controller
 from starter.temporal import Found
 from tests.control.caller import Caller, events
-from tests.control.desk import SCOPE, Desk, at, every, open_catalog, seconds
+from tests.control.desk import SCOPE, Desk, at, every, seconds
 
 
 @dataclass
@@ -40,10 +38,8 @@ class FakeTemporal:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    catalog = open_catalog(tmp_path)
-    yield Desk(catalog)
-    catalog.close()
+def desk(own_desk: Desk) -> Desk:
+    return own_desk
 
 
 def controller(desk: Desk, temporal: FakeTemporal) -> Controller:

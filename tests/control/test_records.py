@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import event, update
 
-from horarium.catalog import Catalog, ledger, migrate, presence
+from horarium.catalog import ledger, presence
 from horarium.catalog.schedules import (
     change_activation,
     ensure_environment,
@@ -55,13 +55,10 @@ def configuration(name: str = "Daily review") -> dict:
 
 
 @pytest.fixture
-def connection(tmp_path):
-    catalog = Catalog.open(f"sqlite:///{tmp_path / 'catalog.db'}")
-    migrate.upgrade(catalog)
-    with catalog.writing() as connection:
+def connection(own_catalog):
+    with own_catalog.writing() as connection:
         ensure_environment(connection, SCOPE, mode="simulation", runtime_profile="embedded")
         yield connection
-    catalog.close()
 
 
 def published(connection, schedule_id: str = ID, *, name: str = "Daily review"):

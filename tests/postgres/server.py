@@ -117,6 +117,10 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
+    def has_database(self, name: str) -> bool:
+        """Whether there is a database of that name."""
+        return bool(self.execute(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"))
+
     def drop_database(self, name: str) -> None:
         """Drop a database, whoever is connected to it."""
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
