@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from starlette.responses import JSONResponse
 
+from horarium.catalog.failures import OutcomeUnknown
 from horarium.errors import (
     Fault,
     Forbidden,
@@ -92,6 +93,14 @@ def as_rejected(error: HorariumError) -> Rejected:
             return error
         case InvalidSchedule():
             return _invalid(error.faults)
+        case OutcomeUnknown():
+            # Not 503, which says that nothing changed.
+            return Rejected(
+                500,
+                "commit_lost",
+                "The catalog was lost while it stored the change, so whether the change took effect is not known.",
+                next_step="Look at the present state, then repeat the change with the same key and body only: that tells.",
+            )
         case Unavailable(code="catalog_unavailable"):
             # The sentence holds the driver's words, which may name hosts and files.
             hidden = "The catalog does not answer now. Nothing changed."

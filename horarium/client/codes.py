@@ -198,6 +198,10 @@ class InternalError(ServerFailed, code="internal_error"):
     """The server failed at something that it did not foresee."""
 
 
+class CommitLost(ServerFailed, code="commit_lost"):
+    """The server's catalog was lost while it stored a change. A mutation raises `OutcomeUnknown`, and this is its cause."""
+
+
 class ServerMisconfigured(ServerFailed, code="misconfigured"):
     """The server's installation cannot work as it is set up."""
 

@@ -15,8 +15,9 @@ from horarium.api.limits import Limits, Rate
 from horarium.api.metrics import Metrics
 from horarium.api.problems import TITLES
 from horarium.api.tokens import FetchedKeys, TokenVerifier
+from horarium.catalog.failures import OutcomeUnknown
 from horarium.catalog.tables import environments, workers
-from horarium.control import pages
+from horarium.control import operations, pages
 from horarium.errors import Misconfigured
 from tests.api import house
 from tests.api.house import (
@@ -361,6 +362,16 @@ def _(api):
     return failing(api, lambda *_, **__: busy())
 
 
+@reaches("commit_lost", 500)
+def _(api):
+    def lost(*_, **__):
+        raise OutcomeUnknown("catalog_unavailable", "The connection to db.internal was lost while it committed.")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operations, "publish", lost)
+        return api.post("/schedules", publication(), key=new())
+
+
 @reaches("misconfigured", 500)
 def _(api):
     def broken(*_, **__):
@@ -440,7 +451,7 @@ def test_no_reason_stands_for_a_code_that_is_gone_or_reached():
     assert [code for code in ELSEWHERE if code not in found or code in REACHED] == []
 
 
-@pytest.mark.parametrize("code", ["catalog_unavailable", "misconfigured", "internal_error"])
+@pytest.mark.parametrize("code", ["catalog_unavailable", "commit_lost", "misconfigured", "internal_error"])
 def test_what_fails_inside_is_not_told_to_the_caller(api, code):
     answer = REACHED[code][1](api).text
     for secret in ("hunter2", "db.internal", "/srv", "ZeroDivision", "Traceback", "SELECT"):

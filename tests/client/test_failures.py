@@ -149,6 +149,7 @@ def test_a_mutation_that_was_never_sent_is_no_uncertain_one(error):
 
 AFTERWARDS = {
     "our own failure": (500, {"code": "internal_error", "detail": "Oops."}),
+    "a catalog that was lost at the commit": (500, {"code": "commit_lost", "detail": "Who knows."}),
     "a gateway's page": (502, "<html>"),
     "a gateway's timeout": (504, {"message": "upstream"}),
     "a gateway's maintenance": (503, "<html>"),
