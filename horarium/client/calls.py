@@ -7,6 +7,7 @@ what was reviewed.
 import asyncio
 import inspect
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,10 @@ ANSWER_WITHIN = timedelta(seconds=30)
 """From the token until the whole answer is there. More than the catalog waits for a lock, less than a person does."""
 MAX_KEY = 200
 """Characters of an idempotency key."""
+MAX_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer that are read, once decompressed: many times the largest page."""
+LONGEST_WAIT = timedelta(days=1)
+"""What a server may ask to wait at the most."""
 
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _PREFIX = "/v1/organizations/{}/environments/{}"
@@ -73,20 +78,20 @@ class Caller:
 
     async def send(self, call: Call, kind: type[Answer]) -> Answer:
         """The answer. Raises `Problem`, `Unreachable`, `UnexpectedAnswer`, and for mutations `OutcomeUnknown`."""
-        response = await self._exchange(call)
+        response, body = await self._exchange(call)
         try:
-            return read(kind, _document(response))
+            return read(kind, _document(response, body))
         except Problem as found:
             if found.status >= httpx.codes.INTERNAL_SERVER_ERROR and found.status != httpx.codes.SERVICE_UNAVAILABLE:
                 _raise_if_changing(call, f"the server failed ({found.sentence})", found)
             raise
         except UnexpectedAnswer as found:
             # What stands between us and the server, or another release of it: either may have carried it out.
-            if response.is_success or response.is_server_error:
+            if response.is_success or response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
                 _raise_if_changing(call, str(found), found)
             raise
 
-    async def _exchange(self, call: Call) -> httpx.Response:
+    async def _exchange(self, call: Call) -> tuple[httpx.Response, bytes]:
         headers = {
             "Authorization": f"Bearer {await self._fresh_token()}",
             "Accept": "application/json, application/problem+json",
@@ -96,10 +101,13 @@ class Caller:
         if call.key is not None:
             headers["Idempotency-Key"] = call.key
         try:
-            async with asyncio.timeout(self._answer_within):
-                return await self._http.request(
+            async with (
+                asyncio.timeout(self._answer_within),
+                self._http.stream(
                     call.method, call.path, params=list(call.query), content=call.content, headers=headers
-                )
+                ) as response,
+            ):
+                return response, await _body(response)
         except _NEVER_SENT as error:
             raise Unreachable(
                 f"{self._http.base_url} does not answer ({_described(error)}), and nothing was sent. "
@@ -170,13 +178,17 @@ def _flat(query: Query) -> tuple[tuple[str, str], ...]:
 
 
 def _check_url(base_url: str) -> None:
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query or parts.fragment:
-        # The address may hold a password, so it is not repeated.
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.port != 0 and httpx.URL(base_url).host and not re.search(r"\s", base_url)
+    except (ValueError, httpx.InvalidURL):
+        usable = False
+    if not usable or parts.scheme not in {"http", "https"} or parts.username or parts.query or parts.fragment:
+        # The address may hold a password, so it is not repeated, nor what the parser says of it.
         raise Misconfigured(
             "The server's address is http:// or https:// with a host, without a user, a query or a fragment: "
             "https://horarium.example, or http://127.0.0.1:8080."
-        )
+        ) from None
 
 
 def _check_key(key: str) -> None:
@@ -186,16 +198,36 @@ def _check_key(key: str) -> None:
         raise InvalidSchedule([Fault("", "invalid_idempotency_key", f"{sentence} Found {key[:80]!r}.")])
 
 
-def _document(response: httpx.Response) -> Any:
+async def _body(response: httpx.Response) -> bytes:
+    """The body of an answer, or as much of it as tells that it is too long."""
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > MAX_ANSWER:
+            break
+    return bytes(body)
+
+
+def _document(response: httpx.Response, body: bytes) -> Any:
+    if len(body) > MAX_ANSWER:
+        raise UnexpectedAnswer(f"The server's answer has more than {MAX_ANSWER:,} bytes.")
     try:
-        document = response.json()
-    except ValueError as error:
+        document = _parsed(body)
+    except (ValueError, RecursionError) as error:
         raise _foreign(response) from error
     if response.is_success:
         return document
     if response.status_code < httpx.codes.BAD_REQUEST or not isinstance(document, dict) or "code" not in document:
         raise _foreign(response)
     raise problem(response.status_code, document, retry_after=_retry_after(response))
+
+
+def _parsed(body: bytes) -> Any:
+    document = json.loads(body.decode())
+    if b"\\u" in body:
+        # Half a character could be neither printed nor stored by whoever asked.
+        json.dumps(document, ensure_ascii=False).encode()
+    return document
 
 
 def _foreign(response: httpx.Response) -> UnexpectedAnswer:
@@ -208,12 +240,12 @@ def _foreign(response: httpx.Response) -> UnexpectedAnswer:
 def _retry_after(response: httpx.Response) -> timedelta | None:
     text = response.headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdecimal():
-        return timedelta(seconds=min(int(text[:9]), 86_400))
+        return min(timedelta(seconds=int(text[:9])), LONGEST_WAIT)
     try:
         wait = parsedate_to_datetime(text) - datetime.now(UTC)
     except (ValueError, TypeError):
         return None
-    return max(timedelta(0), wait)
+    return min(max(timedelta(0), wait), LONGEST_WAIT)
 
 
 def _raise_if_changing(call: Call, because: str, cause: Exception) -> None:
