@@ -14,6 +14,10 @@ from starter.cli.printing import Output
 from starter.cli.times import parse_time
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
+LARGEST_NUMBER = 2**31 - 1
+"""Of revisions, generations and epochs. A server refuses a larger one, and a database has no room for it."""
+LARGEST_ID = 10**18 - 1
+"""Of an event, likewise."""
 
 
 def _time(text: str) -> datetime:
@@ -72,13 +76,21 @@ Key = Annotated[
 Epoch = Annotated[
     int | None,
     typer.Option(
-        "--environment-epoch", min=0, help="The environment's authority epoch that was reviewed.", show_default=False
+        "--environment-epoch",
+        min=0,
+        max=LARGEST_NUMBER,
+        help="The environment's authority epoch that was reviewed.",
+        show_default=False,
     ),
 ]
 Reset = Annotated[
     int | None,
     typer.Option(
-        "--reset-generation", min=0, help="The environment's reset generation that was reviewed.", show_default=False
+        "--reset-generation",
+        min=0,
+        max=LARGEST_NUMBER,
+        help="The environment's reset generation that was reviewed.",
+        show_default=False,
     ),
 ]
 Form = Annotated[
@@ -102,12 +114,17 @@ Until = Annotated[
     typer.Option("--until", metavar="TIME", parser=_time, help="The last instant, likewise.", show_default=False),
 ]
 Revision = Annotated[
-    int | None, typer.Option("--revision", min=1, help="The version that was reviewed.", show_default=False)
+    int | None,
+    typer.Option("--revision", min=1, max=LARGEST_NUMBER, help="The version that was reviewed.", show_default=False),
 ]
 Generation = Annotated[
     int | None,
     typer.Option(
-        "--generation", min=0, help="The activation's generation that was reviewed, 0 for none.", show_default=False
+        "--generation",
+        min=0,
+        max=LARGEST_NUMBER,
+        help="The activation's generation that was reviewed, 0 for none.",
+        show_default=False,
     ),
 ]
 Digest = Annotated[

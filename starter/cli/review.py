@@ -79,7 +79,8 @@ async def send(what: str, call: Send, request: Mapping[str, Any], review: Review
     """
     from horarium.client.problems import OutcomeUnknown  # noqa: PLC0415 - httpx, which no command on a folder needs
 
-    key = review.key or str(uuid.uuid4())
+    # An empty key is a mistake, such as a variable that is not set, and no wish for another one.
+    key = str(uuid.uuid4()) if review.key is None else review.key
     try:
         return await call(request, key)
     except OutcomeUnknown as lost:

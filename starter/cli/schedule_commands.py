@@ -9,6 +9,8 @@ import typer
 from horarium.control.preview import MAX_LISTED
 from horarium.schedule.ledger import Disposition
 from starter.cli.options import (
+    LARGEST_ID,
+    LARGEST_NUMBER,
     Data,
     Digest,
     Document,
@@ -77,7 +79,13 @@ def publish(
     schedule: Publication = None,
     expected_revision: Annotated[
         int | None,
-        typer.Option("--expected-revision", min=0, help="The head that was reviewed, 0 for none.", show_default=False),
+        typer.Option(
+            "--expected-revision",
+            min=0,
+            max=LARGEST_NUMBER,
+            help="The head that was reviewed, 0 for none.",
+            show_default=False,
+        ),
     ] = None,
     environment_epoch: Epoch = None,
     reset_generation: Reset = None,
@@ -336,7 +344,9 @@ def occurrences(
 def events(
     schedule: ScheduleId,
     *,
-    after: Annotated[int, typer.Option("--after", min=0, help="Only events behind the one with this id.")] = 0,
+    after: Annotated[
+        int, typer.Option("--after", min=0, max=LARGEST_ID, help="Only events behind the one with this id.")
+    ] = 0,
     limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Events, at most.")] = 1_000,
     server: Server = None,
     data: Data = None,

@@ -163,3 +163,30 @@ def test_faults_are_one_json_object_where_json_was_asked_for(horarium, configura
     assert error["code"] == "invalid_schedule"
     assert [(fault["pointer"], fault["code"]) for fault in error["faults"]] == [("/policy/overlap", "unknown_value")]
     assert error["file"].endswith("schedule.json")
+
+
+@pytest.mark.parametrize("key", ["", " ", "k ", "é", "k" * 201])
+def test_a_key_that_is_none_is_refused_and_no_other_is_taken_for_it(horarium, installation, configuration, write, key):
+    installation.populate()
+    result = horarium("publish", write(configuration), "--key", key, "--data", installation.data)
+    assert result.exit_code == 1
+    assert "[invalid_idempotency_key]" in result.stderr
+    assert installation.write(stored) == (0, 0)
+
+
+NUMBERS = {
+    "revision": ["get", "ID", "--revision"],
+    "generation": ["occurrences", "ID", "--generation"],
+    "reviewed generation": ["pause", "ID", "--generation"],
+    "epoch": ["enable", "ID", "--environment-epoch"],
+    "reset": ["retire", "ID", "--reset-generation"],
+    "head": ["publish", "FILE", "--expected-revision"],
+    "event": ["events", "ID", "--after"],
+}
+
+
+@pytest.mark.parametrize("command", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_beyond_all_is_a_mistake_in_the_command(horarium, command):
+    result = horarium(*command, "9" * 30)
+    assert result.exit_code == 2
+    assert command[-1] in result.stderr
