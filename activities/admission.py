@@ -11,10 +11,10 @@ from activities.clock import WorkerClock
 from activities.failures import translated
 from activities.messages import AdmitRun
 from activities.temporal import nudge
+from horarium.authority.asking import NOTHING_ASKED, Authority
 from horarium.catalog import Catalog
 from horarium.control import admission
 from horarium.control.admission import Admission
-from horarium.control.contents import NOTHING_ASKED, Contents, ask
 
 HEARTBEAT_EVERY = timedelta(milliseconds=500)
 """Well below the two seconds after which a silent worker's wait is given to another."""
@@ -34,10 +34,10 @@ class Admissions:
     """
 
     def __init__(
-        self, catalog: Catalog, contents: Contents, client: Client, clock: WorkerClock, *, waits: int = WAITS
+        self, catalog: Catalog, authority: Authority, client: Client, clock: WorkerClock, *, waits: int = WAITS
     ) -> None:
         self._catalog = catalog
-        self._contents = contents
+        self._authority = authority
         self._client = client
         self._clock = clock
         self._room = asyncio.Semaphore(waits)
@@ -48,13 +48,13 @@ class Admissions:
         info = activity.info()
         self._clock.observe(info.started_time)
         with translated():
-            asked_for = await self._catalog.read(admission.request_of, request.key)
+            question = await self._catalog.read(admission.question_of, request.key)
         await self._wait_for(request)
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
         answers = NOTHING_ASKED
-        if asked_for is not None:
-            answers = await ask(self._contents.of(request.key.activation.schedule.scope), asked_for)
+        if question is not None:
+            answers = await self._authority.ask(question, run_id=request.key.run_id)
         with translated():
             decided = await self._catalog.write(
                 admission.decide, request.key, answers, owner=owner, now=self._clock.now()

@@ -16,9 +16,10 @@ from horarium.agents.events import CronStartEvent, RunBrief, ScheduleReference
 from horarium.agents.host import AgentHost, Claim
 from horarium.agents.report import Outcome, kept_cost, kept_outputs, kept_summary
 from horarium.agents.runner import AgentRunner
+from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
 from horarium.catalog import Catalog, presence
-from horarium.control import running
+from horarium.control import reading, running
 from horarium.errors import NotFound, Unavailable
 from horarium.schedule.identity import Scope
 
@@ -35,8 +36,9 @@ class CatalogHost:
     shared lease, and then leaves without stopping the agent under it.
     """
 
-    def __init__(self, catalog: Catalog, content: ContentFolder, scope: Scope) -> None:
+    def __init__(self, catalog: Catalog, authority: Authority, content: ContentFolder, scope: Scope) -> None:
         self._catalog = catalog
+        self._authority = authority
         self._content = content
         self._scope = scope
         self._ours: dict[str, datetime] = {}
@@ -106,8 +108,7 @@ class CatalogHost:
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         """See `AgentHost.read_input`."""
-        opened = await self._catalog.read(running.opened, run_id, token)
-        return await asyncio.to_thread(self._content.of(opened.scope).read_input, opened.input)
+        return await reading.read_input(self._catalog, self._authority, run_id, token, now=datetime.now(UTC))
 
     async def write_output(self, run_id: str, token: str, name: str, data: bytes) -> str:
         """See `AgentHost.write_output`."""

@@ -17,6 +17,7 @@ from benchmarks.stored_schedules import Contents
 from horarium.api.app import create_app
 from horarium.api.limits import Limits, Rate
 from horarium.api.tokens import FixedKeys, TokenVerifier, VerificationKey
+from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog
 from worker.logs import configure
 
@@ -41,7 +42,7 @@ def ours(catalog_url: str, public_key: str) -> FastAPI:
     key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
     return create_app(
         Catalog.open(catalog_url),
-        Contents(),
+        LocalAuthority(Contents()),
         tokens=TokenVerifier(FixedKeys((VerificationKey(kid=KEY_NAME, algorithm=ALGORITHM, key=key),))),
         limits=Limits(per_principal=_UNLIMITED, per_peer=_UNLIMITED),
     )

@@ -54,7 +54,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
         async with TemporalHands() as hands:
             app = create_app(
                 catalog,
-                settings.content,
+                settings.authority,
                 tokens=tokens,
                 hands=hands,
                 limits=_limits(settings),

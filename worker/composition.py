@@ -53,7 +53,7 @@ def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Wor
 
 def run_worker(client: Client, catalog: Catalog, settings: Settings, clock: WorkerClock | None = None) -> Worker:
     """Admission."""
-    admissions = Admissions(catalog, settings.content, client, clock or WorkerClock())
+    admissions = Admissions(catalog, settings.authority, client, clock or WorkerClock())
     return Worker(
         client,
         task_queue=RUNS_QUEUE,

@@ -70,7 +70,7 @@ async def serve_agents(settings: Settings, module: str, *, command: str) -> None
     )
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
-    host = CatalogHost(catalog, settings.content, settings.scope)
+    host = CatalogHost(catalog, settings.authority, settings.content, settings.scope)
     watchdog = _watchdog(AGENT_GRACE + LEAVING)
     async with AsyncExitStack() as stack:
         stack.callback(watchdog.cancel)

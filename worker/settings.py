@@ -8,7 +8,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.pace import Pace
+from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
+from horarium.authority.local import LocalAuthority
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
 
@@ -60,6 +62,11 @@ class Settings:
     def content(self) -> ContentFolder:
         """Where inputs are read and outputs go."""
         return ContentFolder(self.data / "content", self.scope)
+
+    @property
+    def authority(self) -> Authority:
+        """Who is asked what may run."""
+        return LocalAuthority(self.content)
 
     @property
     def principal(self) -> str:

@@ -20,8 +20,8 @@ from horarium.api.problems import Rejected
 from horarium.api.routes import environments, health, ledger, previews, receipts, runs, schedules
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
+from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
-from horarium.control.contents import Contents
 from horarium.control.principals import WRITE_SCOPE
 from horarium.errors import HorariumError, Misconfigured
 
@@ -32,7 +32,7 @@ _TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Operations")
 
 def create_app(
     catalog: Catalog,
-    content: Contents,
+    authority: Authority,
     *,
     tokens: TokenVerifier,
     hands: Hands | None = None,
@@ -47,7 +47,7 @@ def create_app(
     """
     service = Service(
         catalog=catalog,
-        content=content,
+        authority=authority,
         tokens=tokens,
         hands=hands,
         limits=limits or Limits(),

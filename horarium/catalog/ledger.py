@@ -62,6 +62,9 @@ class Run:
     agent_version: str | None
     begun_at: datetime | None
     token_hash: str | None
+    destination: str | None
+    dispatch_sent: datetime | None
+    input_refused: str | None
     ended_at: datetime | None
     summary: str | None
     outputs: list[str] | None
@@ -365,6 +368,9 @@ def run_of_row(row: RowMapping, *, prefix: str = "") -> Run:
                 "agent_version",
                 "begun_at",
                 "token_hash",
+                "destination",
+                "dispatch_sent",
+                "input_refused",
                 "ended_at",
                 "summary",
                 "outputs",

@@ -19,13 +19,19 @@ from horarium.schedule.ledger import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """An environment as stored. `runtime_profile` is None where nothing may run yet."""
+    """An environment as stored. `runtime_profile` is None where nothing may run yet.
+
+    In a `development` environment whoever is of the organization may act, and what nobody declared is looked for in the folder
+    of contents. With `live_needs_approval`, live runs need an approval of their exact version.
+    """
 
     scope: Scope
     mode: str
     authority_epoch: int
     reset_generation: int
     runtime_profile: str | None
+    development: bool = False
+    live_needs_approval: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +109,8 @@ class Activation:
     ended_at: datetime | None
     ended_as: str | None
     ended_reason: str | None
+    environment_epoch: int | None
+    reset_generation: int | None
 
     @property
     def is_live(self) -> bool:
@@ -111,7 +119,7 @@ class Activation:
 
 
 def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runtime_profile: str) -> None:
-    """Create an environment if it is not there; an existing one is left as it is."""
+    """Create a development environment if it is not there; an existing one is left as it is."""
     if find_environment(connection, scope) is None:
         connection.execute(
             insert(environments).values(
@@ -121,6 +129,7 @@ def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runti
                 authority_epoch=1,
                 reset_generation=1,
                 runtime_profile=runtime_profile,
+                development=mode == "simulation",
             )
         )
 
@@ -139,6 +148,8 @@ def find_environment(connection: Connection, scope: Scope, *, lock: bool = False
         authority_epoch=row.authority_epoch,
         reset_generation=row.reset_generation,
         runtime_profile=row.runtime_profile,
+        development=row.development,
+        live_needs_approval=row.live_needs_approval,
     )
 
 
@@ -288,8 +299,12 @@ def insert_activation(
     since: datetime,
     ended_as: Reason | None = None,
 ) -> Activation:
-    """The next generation; it becomes the schedule's current one. One with `ended_as` never fires."""
+    """The next generation; it becomes the schedule's current one. One with `ended_as` never fires.
+
+    The epoch and the reset generation of the environment are kept: it fires only as long as they stay.
+    """
     enabled = ended_as is None
+    environment = require_environment(connection, schedule.key.scope)
     generation = schedule.generation + 1
     connection.execute(
         insert(activations).values(
@@ -303,6 +318,8 @@ def insert_activation(
             accounted_through=since,
             waiting=False,
             catchup_started=0,
+            environment_epoch=environment.authority_epoch,
+            reset_generation=environment.reset_generation,
             workflow_closed=not enabled,
             ended_at=None if enabled else since,
             ended_as=ended_as,
@@ -454,4 +471,6 @@ def activation_of_row(row: RowMapping) -> Activation:
         ended_at=row["ended_at"],
         ended_as=row["ended_as"],
         ended_reason=row["ended_reason"],
+        environment_epoch=row["environment_epoch"],
+        reset_generation=row["reset_generation"],
     )

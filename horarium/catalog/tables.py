@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -43,6 +44,87 @@ environments = Table(
     Column("authority_epoch", Integer, nullable=False),
     Column("reset_generation", Integer, nullable=False),
     Column("runtime_profile", String(200)),
+    # Whoever is of the organization may act, and what nobody declared is looked for in the folder of contents.
+    Column("development", Boolean, nullable=False, server_default=false()),
+    Column("live_needs_approval", Boolean, nullable=False, server_default=false()),
+)
+
+# What operators declared. Of an organization as a whole, with an empty environment_id.
+declarations = Table(
+    "declarations",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("kind", String(20), primary_key=True),
+    Column("name", String(420), primary_key=True),
+    Column("version", _Key, nullable=False),
+    Column("facts", JSON, nullable=False),
+)
+
+# What is reserved in a budget and was spent from it; of a wallet, what it owes. Kept when the declaration goes.
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("kind", String(20), primary_key=True),
+    Column("name", String(200), primary_key=True),
+    Column("reserved", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+)
+
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("run_id", String(36), primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("budget", String(200), nullable=False),
+    Column("wallet", String(200)),
+    Column("amount", BigInteger, nullable=False),
+    Column("state", String(20), nullable=False),
+    # Kept by the platform's own authority, which is told of its end afterwards.
+    Column("remote", Boolean, nullable=False),
+    Column("settled", BigInteger),
+    Column("made_at", Instant, nullable=False),
+    Column("keep_until", Instant),
+    Column("closed_at", Instant),
+)
+Index(
+    "ix_reservations_open",
+    reservations.c.made_at,
+    sqlite_where=text("closed_at IS NULL"),
+    postgresql_where=text("closed_at IS NULL"),
+)
+
+# Kill switches that are on. Of an organization as a whole, with an empty environment_id.
+stops = Table(
+    "stops",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("since", Instant, nullable=False),
+    Column("by", String(200), nullable=False),
+    Column("because", Text, nullable=False),
+)
+
+# What operators did, one row each, never changed. Its id is the version of what it declared.
+authority_events = Table(
+    "authority_events",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("actor", String(200), nullable=False),
+    Column("details", JSON, nullable=False),
+)
+Index(
+    "ix_authority_events_environment",
+    authority_events.c.org_id,
+    authority_events.c.environment_id,
+    authority_events.c.id,
 )
 
 schedules = Table(
@@ -98,6 +180,9 @@ activations = Table(
     Column("attended_until", Instant),
     Column("waiting", Boolean, nullable=False),
     Column("catchup_started", Integer, nullable=False),
+    # The environment as it was at enabling.
+    Column("environment_epoch", Integer),
+    Column("reset_generation", Integer),
     Column("ended_at", Instant),
     Column("ended_as", String(20)),
     Column("ended_reason", Text),
@@ -192,6 +277,11 @@ runs = Table(
     Column("agent_version", String(200)),
     Column("begun_at", Instant),
     Column("token_hash", String(64)),
+    # Behind the gateway http: where it was sent, and when the first attempt was about to send it.
+    Column("destination", String(200)),
+    Column("dispatch_sent", Instant),
+    # The code that the last read of its input was refused with.
+    Column("input_refused", String(40)),
     Column("ended_at", Instant),
     Column("summary", Text),
     Column("outputs", JSON),

@@ -15,3 +15,9 @@ def upsert(connection: Connection, table: Table, key: Mapping[str, Any], values:
         .values(**key, **values)
         .on_conflict_do_update(index_elements=[table.c[name] for name in key], set_=dict(values))
     )
+
+
+def make_sure(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Make a row with that primary key and `values` where there is none; one that is there is left as it is."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(table).values(**key, **values).on_conflict_do_nothing())

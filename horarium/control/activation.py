@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from horarium.authority.asking import Content
 from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES, last_beat
 from horarium.catalog.schedules import (
     Activation,
@@ -19,9 +20,8 @@ from horarium.catalog.schedules import (
     retire_schedule,
 )
 from horarium.control import events
-from horarium.control.admission import objections
-from horarium.control.contents import Content
 from horarium.control.ending import end_activation
+from horarium.control.judgement import judge, question_about
 from horarium.errors import Conflict, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import ActivationKey, ScheduleKey
 from horarium.schedule.ledger import Reason
@@ -66,15 +66,17 @@ def enable(
     Enabling what is enabled makes a new generation and ends the old one. Raises `Unavailable` while a runtime worker is
     missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now,
     `InvalidSchedule` where this release cannot evaluate the version. `content` must not block: `asked_outside` of
-    `horarium.control.contents` is the way to call this.
+    `horarium.authority.asking` is the way to call this.
     """
     environment, schedule, current = present(connection, key, reviewed)
     version = reviewed_version(connection, schedule, reviewed, default=schedule.head_revision)
     now = require_execution(connection, environment, "Enabling", now=now)
     _ = version.configuration.calendar  # raises where this release cannot evaluate it
-    found = objections(connection, key.scope, version.configuration.run, content, now=now)
+    question = question_about(schedule, version, person=by)
+    judgement = judge(connection, question, content, now=now, environment=environment)
     against = [
-        {"code": each.reason.value, "sentence": each.sentence, "evidence": dict(each.evidence)} for each in found
+        {"code": each.reason.value, "sentence": each.sentence, "evidence": dict(each.evidence)}
+        for each in judgement.objections
     ]
     if against:
         raise NotAdmissible(against)

@@ -1,38 +1,33 @@
 """Admission: whether a run may start, judged on what is true at that second.
 
-Enabling and every occurrence ask the same questions (`objections`), so that no path can leave one out.
+Enabling and every occurrence are judged by the same function (`horarium.control.judgement`), so that no path can leave a
+question out.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.catalog import ledger
+from horarium.authority.asking import Answers, Content
+from horarium.authority.facts import Question
+from horarium.authority.rules import Objection
+from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
-from horarium.control.contents import Content, require_asked
+from horarium.control.judgement import Judgement, judge, question_about
 from horarium.errors import Unavailable
-from horarium.schedule.configuration import RunRequest
 from horarium.schedule.facts import OVERDUE
-from horarium.schedule.identity import ActivationKey, RunKey, Scope, instant_text
+from horarium.schedule.identity import ActivationKey, RunKey, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Objection:
-    """One reason against a run, with what was looked at. No secrets: it is kept in the ledger."""
-
-    reason: Reason
-    sentence: str
-    evidence: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """What the gateway needs to hand an admitted run to its agent."""
+    """What the gateway needs to hand an admitted run to its agent.
+
+    `task_queue` is where runners of a `temporal` agent take it; `destination` names the registered address of an `http` one.
+    """
 
     run_id: str
     agent_version: str
@@ -40,6 +35,8 @@ class Dispatch:
     max_run_seconds: int
     pick_up_seconds: float
     idempotent: bool
+    gateway: str = "temporal"
+    destination: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,107 +89,122 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
     if version.fault is not None:
         # The schedule's next step sends the activation to review for the same.
         unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
-        return _refused(connection, schedule, entry, key, unusable, now=now)
-    policy = version.configuration.policy
-    if now - run.window_from > policy.catchup_window:
-        ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
-        ledger.change_run(connection, key.run_id, ended_at=now)
-        return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
-    objection = _first_objection(connection, key, version, content, now=now)
+        return _refused(connection, schedule, entry, key, unusable, looked_at={}, now=now)
+    person = _person(activation, run)
+    if now - run.window_from > version.configuration.policy.catchup_window:
+        return _too_late(connection, schedule, entry, key, content, now=now)
+    question = question_about(schedule, version, person=person)
+    judgement = judge(connection, question, content, now=now, activation=activation, lock=True)
+    objection = _unselected(key, version) or next(iter(judgement.objections), None)
     if objection is not None:
-        return _refused(connection, schedule, entry, key, objection, now=now)
-    agent = find_agent(connection, schedule.key.scope, version.configuration.run.agent_version)
-    assert agent is not None, "an agent without objection is registered"
+        _give_back(connection, question, key, content, judgement, now=now)
+        return _refused(connection, schedule, entry, key, objection, looked_at=judgement.evidence, now=now)
+    _reserve(connection, question, key, content, judgement, now=now)
     ledger.set_disposition(connection, entry, Disposition.ADMITTED)
+    evidence = {
+        **judgement.evidence,
+        "version": {"revision": version.revision, "digest": version.digest},
+        "dispatch": _way(judgement),
+    }
     ledger.change_run(
         connection,
         key.run_id,
         decision=ADMITTED,
-        agent_version=agent.agent_version,
-        evidence={
-            "agent": {"lifecycle": agent.lifecycle, "lease_until": agent.lease_until.isoformat()},
-            "version": {"revision": version.revision, "digest": version.digest},
-        },
+        agent_version=question.request.agent_version,
+        destination=judgement.agent.destination,
+        evidence=evidence,
     )
-    return _admitted(connection, schedule, version, entry, run=run, agent=agent, decided_at=now, now=now)
+    run = replace(run, evidence=evidence, agent_version=question.request.agent_version)
+    return _admitted(connection, schedule, version, entry, run=run, decided_at=now, now=now)
 
 
-def request_of(connection: Connection, key: RunKey) -> RunRequest | None:
-    """What a run will ask for, which never changes; None where there is no such run, or its version cannot be used."""
+def question_of(connection: Connection, key: RunKey) -> Question | None:
+    """What has to be asked about a run, which never changes; None where there is no such run, or its version cannot be used."""
     found = find_live(connection, key.activation)
-    if found is None:
+    run = ledger.find_run(connection, key.run_id)
+    if found is None or run is None:
         return None
     version = require_version(connection, found[0], found[1].revision)
-    return None if version.is_damaged else version.configuration.run
+    if version.is_damaged:
+        return None
+    return question_about(found[0], version, person=_person(found[1], run))
 
 
-def _first_objection(
-    connection: Connection, key: RunKey, version: Version, content: Content, *, now: datetime
-) -> Objection | None:
-    configuration = version.configuration
-    if key.trigger == BY_CALENDAR and not configuration.calendar.selects(key.nominal_time):
-        return Objection(reason=Reason.NOT_IN_CALENDAR, sentence=Reason.NOT_IN_CALENDAR.sentence, evidence={})
-    found = objections(connection, key.activation.schedule.scope, configuration.run, content, now=now)
-    return next(found, None)
+def _person(activation: Activation, run: ledger.Run) -> str:
+    """On whose word a run runs: of whoever asked for it, or else of whoever enabled the schedule."""
+    return run.triggered_by or activation.changed_by
 
 
-def objections(
-    connection: Connection, scope: Scope, request: RunRequest, content: Content, *, now: datetime
-) -> Iterator[Objection]:
-    """Everything that speaks against running a request now, in the order of DESIGN.md, section 8.
+def _unselected(key: RunKey, version: Version) -> Objection | None:
+    if key.trigger != BY_CALENDAR or version.configuration.calendar.selects(key.nominal_time):
+        return None
+    return Objection(reason=Reason.NOT_IN_CALENDAR, sentence=Reason.NOT_IN_CALENDAR.sentence, evidence={})
 
-    `content` answers at once: see `horarium.control.contents`, of which this raises what that raises.
-    """
-    require_asked(content, request)
-    agent = find_agent(connection, scope, request.agent_version)
-    name = {"agent_version": request.agent_version}
-    if agent is None:
-        yield Objection(
-            reason=Reason.AGENT_MISSING,
-            sentence=f"No runner has registered agent {request.agent_version!r} in {scope.org_id}/{scope.environment_id}.",
-            evidence=name,
+
+def _too_late(
+    connection: Connection, schedule: Schedule, entry: ledger.Entry, key: RunKey, content: Content, *, now: datetime
+) -> Admission:
+    """The window has passed: because the authority gave no answer, or because nobody decided."""
+    ledger.change_run(connection, key.run_id, ended_at=now)
+    if isinstance(content, Answers) and content.question is not None and not content.are_there:
+        unanswered = Objection(
+            reason=Reason.AUTHORITY_UNAVAILABLE,
+            sentence=content.unanswered or Reason.AUTHORITY_UNAVAILABLE.sentence,
+            evidence={},
         )
-    else:
-        if not agent.discovery.get("is_schedulable", False):
-            yield Objection(
-                reason=Reason.AGENT_NOT_SCHEDULABLE,
-                sentence=f"Agent {request.agent_version!r} handles no CronStartEvent.",
-                evidence=name,
-            )
-        yield from _presence(agent, now=now)
-    if not content.has_input(request.input):
-        yield Objection(
-            reason=Reason.INPUT_UNREADABLE,
-            sentence=f"The input {request.input!r} does not exist or cannot be read.",
-            evidence={"input": request.input},
-        )
-    if not content.has_output_target(request.output_target):
-        yield Objection(
-            reason=Reason.OUTPUT_MISSING,
-            sentence=f"The output target {request.output_target!r} does not exist.",
-            evidence={"output_target": request.output_target},
-        )
+        return _refused(connection, schedule, entry, key, unanswered, looked_at={}, now=now)
+    ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
+    return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
 
 
-def _presence(agent: RegisteredAgent, *, now: datetime) -> Iterator[Objection]:
-    evidence = {
-        "agent_version": agent.agent_version,
-        "lifecycle": agent.lifecycle,
-        "lease_until": agent.lease_until.isoformat(),
+def _reserve(
+    connection: Connection, question: Question, key: RunKey, content: Content, judgement: Judgement, *, now: datetime
+) -> None:
+    """Take what the run may cost off its budget. There is room: the judgement found it, under the lock of the account."""
+    budget = question.request.budget_id
+    remote = content.reserved if isinstance(content, Answers) else None
+    amount = judgement.reserves if not judgement.remote else remote or 0
+    if budget is None or amount == 0:
+        return
+    wallet = None if judgement.facts.budget is None else judgement.facts.budget.wallet
+    money.reserve(
+        connection,
+        question.scope,
+        key.run_id,
+        budget=budget,
+        wallet=wallet,
+        amount=amount,
+        remote=judgement.remote,
+        now=now,
+    )
+
+
+def _give_back(
+    connection: Connection, question: Question, key: RunKey, content: Content, judgement: Judgement, *, now: datetime
+) -> None:
+    """What a platform's authority has reserved for a run that is refused here is to be released there."""
+    if isinstance(content, Answers) and content.reserved:
+        _reserve(connection, question, key, content, judgement, now=now)
+        money.release(connection, key.run_id, now=now)
+
+
+def _way(judgement: Judgement) -> dict[str, object]:
+    """How the run reaches its agent, as it was when it was decided. It is repeated to whoever asks again."""
+    agent, registered = judgement.agent, judgement.registered
+    if agent.gateway == "http" or registered is None:
+        return {
+            "gateway": agent.gateway,
+            "destination": agent.destination,
+            "max_run_seconds": agent.max_run_seconds,
+            "idempotent": agent.idempotent,
+        }
+    discovered = registered.discovery
+    return {
+        "gateway": agent.gateway,
+        "task_queue": str(discovered["task_queue"]),
+        "max_run_seconds": min(agent.max_run_seconds, int(discovered["max_run_seconds"])),
+        "idempotent": bool(discovered["idempotent"]),
     }
-    seconds = round((now - agent.lease_until).total_seconds(), 1)
-    if agent.lifecycle not in {"ready", "running"}:
-        yield Objection(
-            reason=Reason.AGENT_NOT_READY,
-            sentence=f"Agent {agent.agent_version!r} is {agent.lifecycle} for {max(seconds, 0.0)} s.",
-            evidence=evidence,
-        )
-    elif seconds > 0:
-        yield Objection(
-            reason=Reason.AGENT_OFFLINE,
-            sentence=f"Agent {agent.agent_version!r} is offline: its lease lapsed {seconds} s ago.",
-            evidence={**evidence, "offline_seconds": seconds},
-        )
 
 
 def nudge_if_waiting(connection: Connection, schedule: Schedule) -> ActivationKey | None:
@@ -207,10 +219,17 @@ def _waits(activation: Activation) -> bool:
 
 
 def _refused(
-    connection: Connection, schedule: Schedule, entry: ledger.Entry, key: RunKey, objection: Objection, *, now: datetime
+    connection: Connection,
+    schedule: Schedule,
+    entry: ledger.Entry,
+    key: RunKey,
+    objection: Objection,
+    *,
+    looked_at: dict[str, object],
+    now: datetime,
 ) -> Admission:
     ledger.close(connection, entry, Disposition.REFUSED, objection.reason, now=now)
-    evidence = {"sentence": objection.sentence, **objection.evidence}
+    evidence = {**looked_at, "sentence": objection.sentence, **objection.evidence}
     ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
 
@@ -236,10 +255,8 @@ def _repeated(
         return _closed(connection, schedule, entry.disposition, entry.reason or Reason.RUN_LOST)
     if entry.closed_at is not None or run.agent_version is None or version.is_damaged:
         return Admission(outcome=WITHDRAWN)
-    agent = find_agent(connection, schedule.key.scope, run.agent_version)
-    assert agent is not None, "agents are never forgotten"
     decided_at = run.decided_at or now
-    return _admitted(connection, schedule, version, entry, run=run, agent=agent, decided_at=decided_at, now=now)
+    return _admitted(connection, schedule, version, entry, run=run, decided_at=decided_at, now=now)
 
 
 def _admitted(
@@ -249,12 +266,12 @@ def _admitted(
     entry: ledger.Entry,
     *,
     run: ledger.Run,
-    agent: RegisteredAgent,
     decided_at: datetime,
     now: datetime,
 ) -> Admission:
     """The way to the agent. A decision that was overdue is told to the schedule, which may have left instants until then."""
     overdue = decided_at - max(entry.first_at, entry.held_since or entry.first_at) > OVERDUE
+    agent = None if run.agent_version is None else find_agent(connection, schedule.key.scope, run.agent_version)
     return Admission(
         outcome=ADMITTED,
         dispatch=_dispatch(version, run, agent, now=now),
@@ -262,15 +279,24 @@ def _admitted(
     )
 
 
-def _dispatch(version: Version, run: ledger.Run, agent: RegisteredAgent, *, now: datetime) -> Dispatch:
+def _dispatch(version: Version, run: ledger.Run, agent: RegisteredAgent | None, *, now: datetime) -> Dispatch:
     """What is left of the window bounds the hand-over, and at most the lease: nothing is queued for an absent agent."""
     left = (run.window_from + version.configuration.policy.catchup_window - now).total_seconds()
-    lease = (agent.lease_until - now).total_seconds()
+    assert run.agent_version is not None
+    way = (run.evidence or {}).get("dispatch")
+    if way is None:
+        # Decided by a release that did not keep the way.
+        assert agent is not None, "agents are never forgotten"
+        way = agent.discovery
+    if agent is not None and way.get("gateway", "temporal") == "temporal":
+        left = min(left, (agent.lease_until - now).total_seconds())
     return Dispatch(
         run_id=run.run_id,
-        agent_version=agent.agent_version,
-        task_queue=str(agent.discovery["task_queue"]),
-        max_run_seconds=int(agent.discovery["max_run_seconds"]),
-        pick_up_seconds=max(1.0, min(left, lease)),
-        idempotent=bool(agent.discovery["idempotent"]),
+        agent_version=run.agent_version,
+        task_queue=str(way.get("task_queue", "")),
+        max_run_seconds=int(way["max_run_seconds"]),
+        pick_up_seconds=max(1.0, left),
+        idempotent=bool(way["idempotent"]),
+        gateway=str(way.get("gateway", "temporal")),
+        destination=way.get("destination"),
     )

@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.authority.asking import Content
 from horarium.catalog.schedules import Environment, Schedule, Version, require_schedule
 from horarium.control import activation, manual, publication
 from horarium.control.activation import Changed, Reviewed
-from horarium.control.contents import Content
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings

@@ -40,8 +40,10 @@ def _digest(text: str) -> str:
     return text
 
 
-ScheduleId = Annotated[str, AfterValidator(_schedule_id)]
-Digest = Annotated[str, AfterValidator(_digest)]
+ScheduleId = Annotated[
+    str, AfterValidator(_schedule_id), Field(description="A UUID in its usual spelling.", examples=[_UUID_EXAMPLE])
+]
+Digest = Annotated[str, AfterValidator(_digest), Field(description="`sha256:` and 64 hexadecimal digits.")]
 Number = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 
 
@@ -60,15 +62,15 @@ class VersionReference(_Request):
 class _Reviewed(_Request):
     """The environment that was reviewed: its `authority_epoch` and its `reset_generation` as they were read."""
 
-    expected_environment_epoch: Number
-    expected_reset_generation: Number
+    expected_environment_epoch: Number = Field(description="The environment's `authority_epoch` as it was reviewed.")
+    expected_reset_generation: Number = Field(description="The environment's `reset_generation` as it was reviewed.")
 
 
 class PublishRequest(_Reviewed):
     """A configuration, to become the next version of a schedule. `expected_revision` is its head, 0 for the first version."""
 
     schedule_id: ScheduleId
-    expected_revision: Number
+    expected_revision: Number = Field(description="The head's revision as it was reviewed; 0 for the first version.")
     configuration: dict[str, Any]
 
 
@@ -76,19 +78,21 @@ class RetireRequest(_Reviewed):
     """The end of a schedule's identity. `expected_generation` is the activation that was reviewed, 0 where there is none."""
 
     version: VersionReference
-    expected_generation: Number
+    expected_generation: Number = Field(description="The activation's generation as it was reviewed; 0 without one.")
 
 
 class ActivateRequest(RetireRequest):
     """Which exact version shall be enabled, or no longer."""
 
-    enabled: bool
+    enabled: bool = Field(description="true enables this version, false pauses the one that is enabled.")
 
 
 class TriggerRequest(RetireRequest):
     """A run now, of the version that is enabled. `overlap` starts it even where the schedule's runs hold every slot."""
 
-    overlap: Literal["allow"] | None = None
+    overlap: Literal["allow"] | None = Field(
+        default=None, description="`allow` lets it begin beside other runs; leave it out otherwise."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,18 @@
 import hashlib
 import secrets
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
-from horarium.catalog import ledger
+from horarium.authority.facts import Question
+from horarium.catalog import ledger, money
 from horarium.catalog.schedules import Schedule, Version, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
+from horarium.control.judgement import question_about, stop_of
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
@@ -23,9 +25,16 @@ class Opened:
     """What the token of a running run opens: its input, and a folder of its own below its output target."""
 
     scope: Scope
-    input: str
+    schedule_id: str
+    run_id: str
+    question: Question
     output_target: str
     folder: str
+
+    @property
+    def input(self) -> str:
+        """The reference of what it may read."""
+        return self.question.request.input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +67,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     """Claim an admitted run for the agent that is about to do it, exactly once.
 
     With `again`, for agents that are idempotent by key, a run that was begun before may be begun once more. Raises
-    `Refused` with `already_begun` or `not_admitted`, and then the agent must not run.
+    `Refused` with `already_begun`, `not_admitted` or `stopped_by_operator`, and then the agent must not run.
     """
     schedule, entry, run = _find(connection, run_id, lock=True)
     key = entry.run_key(schedule.key)
@@ -66,6 +75,11 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         raise Refused("not_admitted", f"Run {run_id} is {entry.disposition}; no agent may begin it.")
     if run.begun_at is not None and not again:
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
+    if run.begun_at is None and (stop := stop_of(connection, schedule.key.scope)) is not None:
+        # It was admitted a moment before the stop, and a stop means that nothing starts any more.
+        raise Refused(
+            Reason.STOPPED_BY_OPERATOR, f"Run {run_id} is not begun: {stop.by} stopped everything. {stop.because}"
+        )
     found = find_live(connection, key.activation)
     assert found is not None, "an entry has its activation"
     version = require_version(connection, schedule, found[1].revision)
@@ -94,11 +108,14 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
         raise NotFound("run_not_found", f"There is no run {run_id} that this token opens.")
     found = find_live(connection, entry.run_key(schedule.key).activation)
     assert found is not None, "an entry has its activation"
-    request = require_version(connection, schedule, found[1].revision).configuration.run
+    version = require_version(connection, schedule, found[1].revision)
+    question = question_about(schedule, version, person=run.triggered_by or found[1].changed_by)
     return Opened(
         scope=schedule.key.scope,
-        input=request.input,
-        output_target=request.output_target,
+        schedule_id=schedule.key.schedule_id,
+        run_id=run_id,
+        question=question,
+        output_target=question.request.output_target,
         folder=f"{entry.first_at:%Y%m%dT%H%M%SZ}-{run_id[:8]}",
     )
 
@@ -126,6 +143,8 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         # as one that dies in the middle.
         outcome = replace(outcome, disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
     ledger.close(connection, entry, outcome.disposition, outcome.reason, now=now)
+    if run is not None:
+        _settle_money(connection, run, outcome, now=now)
     ledger.change_run(
         connection,
         key.run_id,
@@ -140,6 +159,37 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
         send_to_review(connection, schedule, activation, because=because, by="system:settlement", now=now)
     return nudge_if_waiting(connection, schedule)
+
+
+def settle_kept(connection: Connection, *, now: datetime, limit: int = 100) -> int:
+    """Settle what was kept for runs of which nobody could say whether they happened, once their time limit has passed.
+
+    Returns how many there were.
+    """
+    kept = money.kept_until(connection, now=now, limit=limit)
+    for each in kept:
+        money.settle(connection, each.run_id, spent=each.amount, now=now)
+    return len(kept)
+
+
+def _settle_money(connection: Connection, run: ledger.Run, outcome: Outcome, *, now: datetime) -> None:
+    """What a run reserved is spent, given back, or kept while nobody can say whether it ran (DESIGN.md, section 5).
+
+    A run that its agent has begun costs what it reports, and what was reserved where it reports nothing.
+    """
+    held = money.find_reservation(connection, run.run_id)
+    if held is None:
+        return
+    cost = kept_cost(outcome.cost)
+    if cost is not None and run.begun_at is not None:
+        money.settle(connection, run.run_id, spent=max(cost, 0), now=now)
+    elif run.begun_at is not None:
+        money.settle(connection, run.run_id, spent=held.amount, now=now)
+    elif outcome.reason is Reason.START_UNKNOWN:
+        limit = int((run.evidence or {}).get("dispatch", {}).get("max_run_seconds", 0))
+        money.keep(connection, run.run_id, until=now + timedelta(seconds=limit))
+    else:
+        money.release(connection, run.run_id, now=now)
 
 
 def _pauses_on_failure(version: Version) -> bool:

@@ -8,7 +8,15 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
+from horarium.catalog.schedules import (
+    Activation,
+    Environment,
+    Schedule,
+    change_activation,
+    find_live,
+    require_environment,
+    require_version,
+)
 from horarium.control.activation import send_to_review
 from horarium.schedule.facts import MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
@@ -36,7 +44,8 @@ class Status(StrEnum):
 class Gathered:
     """What a step begins with: facts, or None where the activation fires no more. `waiting` is what it last declared.
 
-    `unusable` says why its version cannot be evaluated; then there are no facts, and the activation goes to review.
+    `unusable` says why it must not go on: its version cannot be evaluated, or the environment is another one than at enabling.
+    Then there are no facts, and the activation goes to review.
     """
 
     facts: Facts | None
@@ -60,7 +69,9 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
     schedule, activation = found
     version = require_version(connection, schedule, activation.revision)
     if (fault := version.fault) is not None:
-        return Gathered(facts=None, unusable=fault)
+        return Gathered(facts=None, unusable=f"version_unusable: {fault}")
+    if (moved := moved_on(require_environment(connection, key.schedule.scope), activation)) is not None:
+        return Gathered(facts=None, unusable=moved)
     configuration = version.configuration
     policy, calendar = configuration.policy, configuration.calendar
     entries = ledger.open_entries(connection, schedule)
@@ -98,11 +109,22 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
     return Gathered(facts=facts, waiting=activation.waiting)
 
 
+def moved_on(environment: Environment, activation: Activation) -> str | None:
+    """Why an activation that was enabled in an earlier state of its environment does not go on; None where it does."""
+    for code, enabled_under, now_at in (
+        (Reason.ENVIRONMENT_EPOCH_CHANGED, activation.environment_epoch, environment.authority_epoch),
+        (Reason.ENVIRONMENT_RESET, activation.reset_generation, environment.reset_generation),
+    ):
+        if enabled_under is not None and enabled_under != now_at:
+            return f"{code}: it was enabled under {enabled_under}, and the environment is at {now_at}."
+    return None
+
+
 def give_up(connection: Connection, key: ActivationKey, *, because: str, now: datetime) -> None:
-    """Send an activation to review whose version cannot be evaluated. One that has ended meanwhile is left as it is."""
+    """Send an activation to review that must not go on. One that has ended meanwhile is left as it is."""
     found = find_live(connection, key, lock=True)
     if found is not None and found[1].is_live:
-        send_to_review(connection, *found, because=f"version_unusable: {because}", by=CONTROLLER, now=now)
+        send_to_review(connection, *found, because=because, by=CONTROLLER, now=now)
 
 
 def commit(
@@ -119,6 +141,8 @@ def commit(
     schedule, activation = found
     if require_version(connection, schedule, activation.revision).fault is not None:
         # Known to the worker that planned, and not to this one: the next step says so.
+        return Committed(status=Status.STALE)
+    if moved_on(require_environment(connection, key.schedule.scope), activation) is not None:
         return Committed(status=Status.STALE)
     waiting = _waiting(connection, schedule, key) if plan.promotions else {}
     agrees = activation.accounted_through == plan.base and {*waiting, *plan.waits}.issuperset(plan.promotions)

@@ -68,12 +68,35 @@ class Reason(StrEnum):
     REVIEW = "review"
     SUPERSEDED = "superseded"
 
+    RUNTIME_UNCONFIGURED = "runtime_unconfigured"
+    STOPPED_BY_OPERATOR = "stopped_by_operator"
+    ENVIRONMENT_EPOCH_CHANGED = "environment_epoch_changed"
+    ENVIRONMENT_RESET = "environment_reset"
+    PRINCIPAL_LEFT = "principal_left"
+    USAGE_CLASS_MISMATCH = "usage_class_mismatch"
+    APPROVAL_MISSING = "approval_missing"
+    APPROVAL_EXPIRED = "approval_expired"
     AGENT_MISSING = "agent_missing"
     AGENT_NOT_SCHEDULABLE = "agent_not_schedulable"
+    AGENT_WITHDRAWN = "agent_withdrawn"
     AGENT_NOT_READY = "agent_not_ready"
     AGENT_OFFLINE = "agent_offline"
     INPUT_UNREADABLE = "input_unreadable"
+    INPUT_EXPIRED = "input_expired"
+    CONSENT_EXPIRED = "consent_expired"
+    GRANT_MISSING = "grant_missing"
+    GRANT_EXPIRED = "grant_expired"
+    GRANT_REVOKED = "grant_revoked"
+    BUDGET_MISSING = "budget_missing"
+    BUDGET_USAGE_CLASS = "budget_usage_class"
+    PAYMENT_X402 = "payment_x402"
+    PAYMENT_PER_RUN = "payment_per_run"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    WALLET_UNPAID_LIMIT = "wallet_unpaid_limit"
+    WALLET_COLLECTION_FAILED = "wallet_collection_failed"
     OUTPUT_MISSING = "output_missing"
+    OUTPUT_FORBIDDEN = "output_forbidden"
+    AUTHORITY_UNAVAILABLE = "authority_unavailable"
     NOT_IN_CALENDAR = "not_in_calendar"
     VERSION_UNUSABLE = "version_unusable"
 
@@ -81,6 +104,8 @@ class Reason(StrEnum):
     NOT_PICKED_UP = "not_picked_up"
     CLAIM_FAILED = "claim_failed"
     START_UNKNOWN = "start_unknown"
+    DISPATCH_REFUSED = "dispatch_refused"
+    DISPATCH_FAILED = "dispatch_failed"
 
     AGENT_REPORTED_FAILURE = "agent_reported_failure"
     AGENT_LOST = "agent_lost"
@@ -105,11 +130,34 @@ _SENTENCES = {
     Reason.RETIRED: "The schedule was retired before the instant was decided.",
     Reason.REVIEW: "The activation ended in review before the instant was decided.",
     Reason.SUPERSEDED: "A newer activation took over before the instant was decided.",
+    Reason.RUNTIME_UNCONFIGURED: "The environment has no runtime profile, so nothing runs in it.",
+    Reason.STOPPED_BY_OPERATOR: "An operator has stopped everything in the environment or the organization.",
+    Reason.ENVIRONMENT_EPOCH_CHANGED: "The environment's authority epoch is another one than at enabling.",
+    Reason.ENVIRONMENT_RESET: "The environment was reset after the schedule was enabled.",
+    Reason.PRINCIPAL_LEFT: "The person on whose word it runs is no member of the organization any more.",
+    Reason.USAGE_CLASS_MISMATCH: "The usage class does not fit the mode of the environment.",
+    Reason.APPROVAL_MISSING: "Live runs need an approval of exactly this version, and there is none.",
+    Reason.APPROVAL_EXPIRED: "The approval of this version has expired.",
     Reason.AGENT_MISSING: "No agent of exactly that version is registered.",
+    Reason.AGENT_WITHDRAWN: "The agent version was withdrawn.",
     Reason.AGENT_NOT_SCHEDULABLE: "The agent handles no CronStartEvent, so it cannot run on a schedule.",
     Reason.AGENT_NOT_READY: "The agent is registered, but is neither ready nor running.",
     Reason.AGENT_OFFLINE: "The agent's lease lapsed: its runner stopped renewing it.",
     Reason.INPUT_UNREADABLE: "The input of the run request does not exist or cannot be read.",
+    Reason.INPUT_EXPIRED: "The input has expired.",
+    Reason.CONSENT_EXPIRED: "The consent to use the input has ended.",
+    Reason.GRANT_MISSING: "The agent does not hold a grant that the run request names.",
+    Reason.GRANT_EXPIRED: "A grant of the run request has expired.",
+    Reason.GRANT_REVOKED: "A grant of the run request was revoked.",
+    Reason.BUDGET_MISSING: "The budget of the run request does not exist.",
+    Reason.BUDGET_USAGE_CLASS: "The budget is not for this usage class.",
+    Reason.PAYMENT_X402: "The budget pays with x402, which no schedule can.",
+    Reason.PAYMENT_PER_RUN: "The budget is paid per run, which no schedule can use.",
+    Reason.BUDGET_EXHAUSTED: "The budget has no room for another run.",
+    Reason.WALLET_UNPAID_LIMIT: "The wallet owes its unpaid limit.",
+    Reason.WALLET_COLLECTION_FAILED: "A collection from the wallet has failed.",
+    Reason.OUTPUT_FORBIDDEN: "The environment may not write to the output target.",
+    Reason.AUTHORITY_UNAVAILABLE: "The authority did not answer until the catch-up window had passed.",
     Reason.OUTPUT_MISSING: "The output target of the run request does not exist.",
     Reason.NOT_IN_CALENDAR: "The stored calendar does not select that instant; the run was stopped as a fault of ours.",
     Reason.VERSION_UNUSABLE: "This release cannot evaluate the stored version, so nothing of it runs.",
@@ -117,6 +165,8 @@ _SENTENCES = {
     Reason.NOT_PICKED_UP: "No agent runner took the run in time.",
     Reason.CLAIM_FAILED: "The runner could not claim the run, since the catalog did not answer; the agent never saw it.",
     Reason.START_UNKNOWN: "The run was handed over and its start was never confirmed; it may have run.",
+    Reason.DISPATCH_REFUSED: "The agent's address refused the run.",
+    Reason.DISPATCH_FAILED: "The agent's address could not be reached, so the run was never handed over.",
     Reason.AGENT_REPORTED_FAILURE: "The agent reported that it failed.",
     Reason.AGENT_LOST: "The agent runner stopped in the middle of the run.",
     Reason.OUTCOME_LOST: "The agent had begun, and the run's workflow closed without saying how it ended.",

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.authority.asking import asked_outside
 from horarium.catalog import Catalog, presence
 from horarium.control import operations, pages, records
-from horarium.control.contents import asked_outside
 from horarium.control.principals import local_principal
 from horarium.schedule.identity import ScheduleKey, schedule_key
 from starter.cli.place import Document, Lines, refuse_short
@@ -78,8 +78,7 @@ class Embedded:
     async def set_enabled(self, request: Mapping[str, Any], key: str) -> Document:
         """Enable or pause."""
         receipt = await asked_outside(
-            self._settings.content,
-            self._scope,
+            self._settings.authority,
             lambda content: self._catalog.write(
                 operations.set_activation,
                 self._person,

@@ -19,6 +19,7 @@ from sqlalchemy import update
 from horarium.api.app import create_app
 from horarium.api.limits import Limits, Rate
 from horarium.api.tokens import FixedKeys, TokenVerifier, VerificationKey
+from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog, presence
 from horarium.catalog.schedules import ensure_environment
 from horarium.catalog.tables import workers
@@ -103,7 +104,7 @@ class Api:
         self.hands = Recorder() if hands is None else hands
         self.app: FastAPI = create_app(
             catalog,
-            self.content,
+            LocalAuthority(self.content),
             tokens=more.pop("tokens", None) or TokenVerifier(FixedKeys((VERIFICATION,))),
             hands=self.hands,
             limits=limits,

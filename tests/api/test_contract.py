@@ -223,7 +223,7 @@ def test_enabling_refuses_an_unreadable_input_and_tells_every_reason(api):
         api.content.readable = api.content.writable = True
     assert code(answer) == (409, "input_unreadable")
     assert [(each["code"], each["evidence"]) for each in answer.json()["errors"]] == [
-        ("input_unreadable", {"input": "in"}),
+        ("input_unreadable", {"input": "in", "person": "ada"}),
         ("output_missing", {"output_target": "out"}),
     ]
 

@@ -30,7 +30,7 @@ def lifecycles(settings, *calls):
 
     async def story():
         catalog = Catalog.open(settings.catalog_url)
-        hosts = [CatalogHost(catalog, settings.content, settings.scope) for _ in range(2)]
+        hosts = [CatalogHost(catalog, settings.authority, settings.content, settings.scope) for _ in range(2)]
         seen = []
         for number, call in calls:
             match call:

@@ -24,6 +24,7 @@ from activities.timetable import Timetable
 from horarium.agents import Agent, AgentReport, AgentRunner, CronStartEvent, RunContext, handles
 from horarium.agents.events import RunBrief
 from horarium.authority.content import ContentFolder
+from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog, ledger, migrate, presence
 from horarium.catalog.schedules import Activation, ensure_environment, find_activation, require_schedule
 from horarium.control.activation import Changed, Reviewed, enable, pause, retire
@@ -194,13 +195,14 @@ async def house(
     for each in (content.inputs, content.outputs / "reports"):
         each.mkdir(parents=True)
     (content.inputs / "letters").write_text("{}")
+    authority = LocalAuthority(content)
     catalog = OutableCatalog.open(f"sqlite:///{folder / 'catalog.db'}")
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(catalog.close)
         migrate.upgrade(catalog)
         agent = Worked()
         runner = AgentRunner([agent], task_queues="house")
-        host = CatalogHost(catalog, content, SCOPE)
+        host = CatalogHost(catalog, authority, content, SCOPE)
         script = Script(host=host, now=clock.now)
         await _open_for_business(catalog, host, runner)
         starter = RunStarter(client)
@@ -213,7 +215,7 @@ async def house(
                 workflows=[schedule_workflow, run_workflow],
                 activities=[steps.gather_facts, steps.commit_plan, settlements.settle_run],
             ),
-            Worker(client, task_queue=RUNS_QUEUE, activities=[Admissions(catalog, content, client, clock).admit_run]),
+            Worker(client, task_queue=RUNS_QUEUE, activities=[Admissions(catalog, authority, client, clock).admit_run]),
             Worker(
                 client,
                 task_queue=AGENTS_QUEUE,

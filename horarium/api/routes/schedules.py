@@ -12,8 +12,8 @@ from horarium.api.bodies import READ_IN_LOOP, idempotency_key, read_document, uu
 from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX, ResourceId, ScheduleId, schedule_in_path
 from horarium.api.service import Authorized, Call
+from horarium.authority.asking import Content, asked_outside
 from horarium.control import operations, pages, records
-from horarium.control.contents import Content, asked_outside
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest, read_publication
@@ -203,7 +203,7 @@ async def _change(
         return _answer(call, await service.write(perform))
     return _answer(
         call,
-        await asked_outside(service.content, call.scope, lambda content: service.write(perform, content=content)),
+        await asked_outside(service.authority, lambda content: service.write(perform, content=content)),
     )
 
 

@@ -4,14 +4,18 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from horarium.control import activation, contents
+from horarium.authority import local
+from horarium.authority.asking import NOTHING_ASKED, Answers, Content, NotAsked, asked_outside
+from horarium.authority.facts import Question
+from horarium.authority.local import ASK_WITHIN, LocalAuthority
+from horarium.control import activation
 from horarium.control.activation import Changed, Reviewed
-from horarium.control.admission import request_of
-from horarium.control.contents import NOTHING_ASKED, Answers, Content, NotAsked, ask, asked_outside
+from horarium.control.admission import question_of
 from horarium.errors import NotAdmissible, Unavailable
 from horarium.schedule.configuration import RunRequest, UsageClass
 from horarium.schedule.identity import Scope
@@ -25,6 +29,11 @@ REQUEST = RunRequest(
     budget_id=None,
     usage_class=UsageClass.TEST_SIMULATION,
 )
+QUESTION = Question(scope=SCOPE, request=REQUEST, person="ada", digest="sha256:0")
+
+
+async def ask(disk: "Disk", question: Question, *, within: timedelta = ASK_WITHIN) -> Answers:
+    return await LocalAuthority(disk, within).ask(question)
 
 
 class Disk:
@@ -52,6 +61,14 @@ class Disk:
         self.asked.append(target)
         return True
 
+    def read_input(self, reference: str) -> bytes:
+        raise AssertionError(reference)
+
+
+def unanswered(within: float = ASK_WITHIN.total_seconds()) -> Answers:
+    sentence = f"The folder of inputs and outputs did not answer within {within:g} s."
+    return Answers(question=QUESTION, unanswered=sentence)
+
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
@@ -61,8 +78,8 @@ def disk() -> Iterator[Disk]:
 
 
 def test_a_disk_is_asked_about_one_request(disk: Disk) -> None:
-    answers = asyncio.run(ask(disk, REQUEST))
-    assert answers == Answers(request=REQUEST, readable=True, writable=True)
+    answers = asyncio.run(ask(disk, QUESTION))
+    assert answers == Answers(question=QUESTION, readable=True, writable=True)
     assert disk.asked == ["in", "out"]
     assert answers.has_input("in")
     assert answers.has_output_target("out")
@@ -71,7 +88,7 @@ def test_a_disk_is_asked_about_one_request(disk: Disk) -> None:
 def test_a_disk_that_hangs_gives_no_answer_and_is_not_waited_for(disk: Disk) -> None:
     disk.free.clear()
     began = time.monotonic()
-    answers = asyncio.run(ask(disk, REQUEST, within=seconds(0.1)))
+    answers = asyncio.run(ask(disk, QUESTION, within=seconds(0.1)))
     assert time.monotonic() - began < 5
     for question in (answers.has_input, answers.has_output_target):
         with pytest.raises(Unavailable, match="did not answer") as raised:
@@ -81,23 +98,23 @@ def test_a_disk_that_hangs_gives_no_answer_and_is_not_waited_for(disk: Disk) -> 
 
 def test_a_disk_that_fails_gives_no_answer_either(disk: Disk) -> None:
     disk.fails = OSError("Stale file handle")
-    assert asyncio.run(ask(disk, REQUEST)) == Answers(request=REQUEST)
+    assert asyncio.run(ask(disk, QUESTION)) == unanswered()
 
 
 def test_a_disk_that_hangs_for_long_takes_so_many_threads_and_no_more(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "_places", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(local, "_places", threading.BoundedSemaphore(2))
     disk.free.clear()
 
     async def five() -> list[Answers]:
-        return list(await asyncio.gather(*(ask(disk, REQUEST, within=seconds(0.2)) for _ in range(5))))
+        return list(await asyncio.gather(*(ask(disk, QUESTION, within=seconds(0.2)) for _ in range(5))))
 
-    assert asyncio.run(five()) == [Answers(request=REQUEST)] * 5
+    assert asyncio.run(five()) == [unanswered(0.2)] * 5
     assert len(disk.asked) == 2
     disk.free.set()
     for _ in range(100):
-        if asyncio.run(ask(disk, REQUEST)).readable:
+        if asyncio.run(ask(disk, QUESTION)).readable:
             break
         time.sleep(0.01)
     else:
@@ -110,7 +127,7 @@ def enable(desk: Desk, disk: Disk) -> Changed:
     async def act(content: Content) -> Changed:
         return await desk.catalog.write(activation.enable, desk.key, Reviewed(), content, by="ada", now=desk.now)
 
-    return asyncio.run(asked_outside(disk, SCOPE, act))
+    return asyncio.run(asked_outside(LocalAuthority(disk), act))
 
 
 def test_enabling_asks_outside_of_its_transaction(desk: Desk, disk: Disk) -> None:
@@ -142,13 +159,13 @@ def test_a_version_that_was_published_in_between_is_asked_about_itself(desk: Des
     desk.publish(every(60))
     with pytest.raises(NotAsked) as unknown:
         desk.write(activation.enable, desk.key, Reviewed(), NOTHING_ASKED, by="ada", now=desk.now)
-    answers = Answers(request=unknown.value.request, readable=True, writable=True)
+    answers = Answers(question=unknown.value.question, readable=True, writable=True)
     other = every(60)
     other["run"]["input"] = "another"
     desk.publish(other)
     with pytest.raises(NotAsked) as again:
         desk.write(activation.enable, desk.key, Reviewed(), answers, by="ada", now=desk.now)
-    assert again.value.request.input == "another"
+    assert again.value.question.request.input == "another"
 
 
 def test_what_is_not_there_is_an_objection_as_ever(desk: Desk) -> None:
@@ -159,20 +176,21 @@ def test_what_is_not_there_is_an_objection_as_ever(desk: Desk) -> None:
 
     desk.content.readable = desk.content.writable = False
     with pytest.raises(NotAdmissible) as refused:
-        asyncio.run(asked_outside(desk.content, SCOPE, act))
+        asyncio.run(asked_outside(LocalAuthority(desk.content), act))
     assert [each["code"] for each in refused.value.objections] == ["input_unreadable", "output_missing"]
 
 
-@pytest.mark.parametrize(("late", "outcome"), [(10, "unavailable"), (301, "missed")])
-def test_a_run_without_an_answer_waits_inside_its_window_and_is_missed_beyond(
+@pytest.mark.parametrize(("late", "outcome"), [(10, "unavailable"), (301, "refused")])
+def test_a_run_without_an_answer_waits_inside_its_window_and_is_refused_beyond(
     desk: Desk, late: float, outcome: str
 ) -> None:
     loop = desk.enabled(every(60, window=300))
     loop.step_at(57)
     desk.now = at(60 + late)
-    desk.content = Answers(request=desk.read(request_of, loop.run(60)))  # type: ignore[assignment] # it keeps the same contract
-    if outcome == "missed":
-        assert desk.admit(loop.run(60)).outcome == "missed"
+    desk.content = Answers(question=desk.read(question_of, loop.run(60)))  # type: ignore[assignment] # it keeps the same contract
+    if outcome == "refused":
+        admission = desk.admit(loop.run(60))
+        assert (admission.outcome, admission.reason) == ("refused", "authority_unavailable")
         return
     with pytest.raises(Unavailable) as raised:
         desk.admit(loop.run(60))

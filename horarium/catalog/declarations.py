@@ -1,0 +1,161 @@
+"""Queries on what operators declared, on kill switches, and on what operators did."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, insert, or_, select
+
+from horarium.catalog.tables import authority_events, declarations, stops
+from horarium.catalog.upsert import upsert
+from horarium.schedule.identity import Scope
+
+ORGANIZATION = ""
+"""As an environment: the organization as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """One declaration as stored. `version` is the number of the operator's act that made it what it is."""
+
+    kind: str
+    name: str
+    version: int
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredStop:
+    """A kill switch that is on; `environment_id` is empty for the organization's."""
+
+    environment_id: str
+    since: datetime
+    by: str
+    because: str
+
+
+def find_declarations(
+    connection: Connection, scope: Scope, wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], Declaration]:
+    """Those of the wanted declarations that are there, by kind and name; the organization's own among them."""
+    query = _of(scope).where(
+        declarations.c.kind.in_({kind for kind, _ in wanted}), declarations.c.name.in_({name for _, name in wanted})
+    )
+    found = (_declaration(row) for row in connection.execute(query).mappings())
+    return {(each.kind, each.name): each for each in found if (each.kind, each.name) in wanted}
+
+
+def list_declarations(connection: Connection, scope: Scope) -> Sequence[Declaration]:
+    """Everything that is declared for an environment and its organization, by kind and name."""
+    query = _of(scope).order_by(declarations.c.kind, declarations.c.name)
+    return [_declaration(row) for row in connection.execute(query).mappings()]
+
+
+def declare(
+    connection: Connection,
+    scope: Scope,
+    kind: str,
+    name: str,
+    facts: Mapping[str, Any],
+    *,
+    version: int,
+    everywhere: bool,
+) -> None:
+    """Make a declaration what it says; with `everywhere`, one of the organization."""
+    key = {**_owner(scope, everywhere=everywhere), "kind": kind, "name": name}
+    upsert(connection, declarations, key, {"version": version, "facts": dict(facts)})
+
+
+def withdraw(connection: Connection, scope: Scope, kind: str, name: str, *, everywhere: bool) -> None:
+    """Take a declaration back. What was counted for it stays."""
+    owner = _owner(scope, everywhere=everywhere)
+    connection.execute(
+        delete(declarations).where(
+            declarations.c.org_id == owner["org_id"],
+            declarations.c.environment_id == owner["environment_id"],
+            declarations.c.kind == kind,
+            declarations.c.name == name,
+        )
+    )
+
+
+def find_stop(connection: Connection, scope: Scope) -> StoredStop | None:
+    """The kill switch that is on for an environment, or None. The organization's goes first."""
+    query = (
+        select(stops)
+        .where(stops.c.org_id == scope.org_id, stops.c.environment_id.in_([ORGANIZATION, scope.environment_id]))
+        .order_by(stops.c.environment_id)
+        .limit(1)
+    )
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        return None
+    return StoredStop(environment_id=row["environment_id"], since=row["since"], by=row["by"], because=row["because"])
+
+
+def set_stop(connection: Connection, scope: Scope, *, everywhere: bool, by: str, because: str, now: datetime) -> None:
+    """Put a kill switch on."""
+    upsert(connection, stops, _owner(scope, everywhere=everywhere), {"since": now, "by": by, "because": because})
+
+
+def lift_stop(connection: Connection, scope: Scope, *, everywhere: bool) -> bool:
+    """Take a kill switch off; False where it was not on."""
+    owner = _owner(scope, everywhere=everywhere)
+    gone = connection.execute(
+        delete(stops).where(stops.c.org_id == owner["org_id"], stops.c.environment_id == owner["environment_id"])
+    )
+    return gone.rowcount > 0
+
+
+def record_act(
+    connection: Connection,
+    scope: Scope,
+    kind: str,
+    *,
+    actor: str,
+    now: datetime,
+    details: Mapping[str, Any],
+    everywhere: bool = False,
+) -> int:
+    """Append what an operator did, and return its number."""
+    owner = _owner(scope, everywhere=everywhere)
+    result = connection.execute(
+        insert(authority_events).values(**owner, kind=kind, at=now, actor=actor, details=dict(details))
+    )
+    assert result.inserted_primary_key is not None
+    number: int = result.inserted_primary_key[0]
+    return number
+
+
+def list_acts(connection: Connection, scope: Scope, *, after: int, limit: int) -> Sequence[RowMapping]:
+    """A page of what operators did in an environment and its organization, oldest first, beginning behind `after`."""
+    query = (
+        select(authority_events)
+        .where(
+            authority_events.c.org_id == scope.org_id,
+            or_(
+                authority_events.c.environment_id == scope.environment_id,
+                authority_events.c.environment_id == ORGANIZATION,
+            ),
+            authority_events.c.id > after,
+        )
+        .order_by(authority_events.c.id)
+        .limit(limit)
+    )
+    return connection.execute(query).mappings().all()
+
+
+def _of(scope: Scope) -> Any:
+    return select(declarations).where(
+        declarations.c.org_id == scope.org_id,
+        declarations.c.environment_id.in_([ORGANIZATION, scope.environment_id]),
+    )
+
+
+def _owner(scope: Scope, *, everywhere: bool) -> dict[str, str]:
+    return {"org_id": scope.org_id, "environment_id": ORGANIZATION if everywhere else scope.environment_id}
+
+
+def _declaration(row: RowMapping) -> Declaration:
+    return Declaration(kind=row["kind"], name=row["name"], version=row["version"], facts=row["facts"])

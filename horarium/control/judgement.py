@@ -1,0 +1,135 @@
+"""The one place that asks whether a run may start: for enabling, for occurrences, for buffered starts and for manual runs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.authority import sql
+from horarium.authority.asking import Answers, Content, require_asked
+from horarium.authority.declared import Agent
+from horarium.authority.facts import Facts, Presence, Question, Stop, Surroundings, evidence_of
+from horarium.authority.rules import Objection, input_objections, objections, person_objections, reservation_of
+from horarium.catalog.declarations import ORGANIZATION, find_stop
+from horarium.catalog.presence import RegisteredAgent, find_agent
+from horarium.catalog.schedules import Activation, Environment, Schedule, Version, require_environment
+from horarium.schedule.identity import Scope
+
+PERSONLESS = frozenset({"cron_profiles"})
+"""The contracts whose runs are on nobody's word (DESIGN.md, section 8)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What speaks against a run now, in order, and what was looked at.
+
+    `reserves` is what an admitted run takes of its budget.
+    """
+
+    objections: tuple[Objection, ...]
+    facts: Facts
+    evidence: dict[str, Any]
+    registered: RegisteredAgent | None
+    reserves: int
+    remote: bool
+
+    @property
+    def agent(self) -> Agent:
+        """The agent of a run that nothing speaks against."""
+        assert self.facts.agent is not None, "an agent without objection is there"
+        return self.facts.agent
+
+
+def question_about(schedule: Schedule, version: Version, *, person: str) -> Question:
+    """What has to be asked before a run of a version, on the word of a person."""
+    return Question(
+        scope=schedule.key.scope,
+        request=version.configuration.run,
+        person=None if schedule.contract in PERSONLESS else person,
+        digest=version.digest,
+    )
+
+
+def judge(
+    connection: Connection,
+    question: Question,
+    content: Content,
+    *,
+    now: datetime,
+    environment: Environment | None = None,
+    activation: Activation | None = None,
+    lock: bool = False,
+) -> Judgement:
+    """Judge a question by everything that is true now.
+
+    `content` answers at once, or holds the answers of the authority that was asked before; without them `NotAsked` is raised,
+    and `Unavailable` where it gave none. `activation` is the one that an occurrence belongs to, None at enabling. With `lock`,
+    the money of the budget stays as it was found until the transaction ends.
+    """
+    require_asked(content, question)
+    environment = environment or require_environment(connection, question.scope)
+    registered = find_agent(connection, question.scope, question.request.agent_version)
+    told = content.facts if isinstance(content, Answers) else None
+    facts = told or sql.gather(
+        connection,
+        question,
+        readable=content.has_input(question.request.input),
+        writable=content.has_output_target(question.request.output_target),
+        development=environment.development,
+        registered=registered,
+        lock=lock,
+    )
+    around = Surroundings(
+        mode=environment.mode,
+        runtime_profile=environment.runtime_profile,
+        live_needs_approval=environment.live_needs_approval,
+        environment_epoch=environment.authority_epoch,
+        environment_reset_generation=environment.reset_generation,
+        epoch=None if activation is None else activation.environment_epoch,
+        reset_generation=None if activation is None else activation.reset_generation,
+        stop=stop_of(connection, question.scope),
+        presence=_presence(facts.agent, registered),
+    )
+    return Judgement(
+        objections=tuple(objections(question, facts, around, now=now)),
+        facts=facts,
+        evidence=evidence_of(question, facts, around),
+        registered=registered,
+        reserves=reservation_of(question, facts),
+        remote=told is not None,
+    )
+
+
+def judge_reading(connection: Connection, question: Question, content: Content, *, now: datetime) -> Objection | None:
+    """What speaks against a started run's reading its input now (seed 000); None where nothing does."""
+    require_asked(content, question)
+    environment = require_environment(connection, question.scope)
+    told = content.facts if isinstance(content, Answers) else None
+    facts = told or sql.gather(
+        connection,
+        question,
+        readable=content.has_input(question.request.input),
+        writable=True,
+        development=environment.development,
+        registered=None,
+        lock=False,
+    )
+    against = (*person_objections(question, facts), *input_objections(question, facts, now=now))
+    return against[0] if against else None
+
+
+def stop_of(connection: Connection, scope: Scope) -> Stop | None:
+    """The kill switch that is on for an environment, or None."""
+    found = find_stop(connection, scope)
+    if found is None:
+        return None
+    return Stop(everywhere=found.environment_id == ORGANIZATION, since=found.since, by=found.by, because=found.because)
+
+
+def _presence(agent: Agent | None, registered: RegisteredAgent | None) -> Presence | None:
+    if agent is not None and agent.gateway == "http":
+        return Presence(lifecycle=agent.lifecycle, lease_until=agent.lease_until)
+    if registered is None:
+        return None
+    return Presence(lifecycle=registered.lifecycle, lease_until=registered.lease_until)
