@@ -90,6 +90,7 @@ _RECEIVED: Final = {
     "environment_epoch": 1,
     "reset_generation": 1,
     "created_at": "2027-01-31T09:00:00Z",
+    "warnings": [],
     "replayed": False,
 }
 OCCURRENCE: Final[dict[str, Any]] = {

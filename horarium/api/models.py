@@ -46,8 +46,8 @@ class Activation(Answer):
     """Which version is enabled or paused. It may be older than the head: look here before pausing."""
 
     version: Reference
-    generation: int = Field(ge=1)
-    enabled: bool
+    generation: int = Field(ge=1, description="Send it as expected_generation.")
+    enabled: bool = Field(description="Whether this version fires, unless `runtime` says why it does not.")
     changed_at: AwareDatetime
     changed_by: str
 
@@ -55,24 +55,33 @@ class Activation(Answer):
 class Runtime(Answer):
     """What the controller observed last."""
 
-    state: RuntimeState
+    state: RuntimeState = Field(
+        description="`unconfigured`: the environment's mode has no runtime profile, whatever its activation says. `pending`: "
+        "the controller has not established active execution of this generation yet. `active`: the controller "
+        "reports it active; each occurrence still needs authority of its own when it is due. `paused`: it is "
+        "stopped, or was never activated. `review`: an enabled schedule stopped or needs review; it does not "
+        "resume by itself, and a new activation generation is required. `stopping`: pause or retirement is "
+        "recorded, and cleaning up remains. `error`: the controller could not establish what was asked for."
+    )
     generation: int = Field(ge=0, description="The activation's generation, or 0 without one.")
     observed_at: AwareDatetime | None = Field(
         default=None,
         description="The controller's last check, a failed one too. It is not proof of a successful execution.",
     )
-    reason: str | None = None
+    reason: str | None = Field(default=None, description="Why it is in `review` or in `error`, as a sentence.")
 
 
 class _Listed(Answer):
     schedule_id: UUID
     resource_id: UUID = Field(description="The id of this exact version.")
-    reference: Reference
+    reference: Reference = Field(description="Send it as `version` to change the activation of exactly this version.")
     head: Reference = Field(description="The newest version. It is not necessarily the one that is enabled.")
-    retired: bool
+    retired: bool = Field(description="Whether its identity has ended, which is final.")
     published_at: AwareDatetime
     published_by: str
-    activation: Activation | None
+    activation: Activation | None = Field(
+        description="null before the first; expected_generation is 0 then, else its `generation`."
+    )
     runtime: Runtime
     execution_ready: bool = Field(
         description="Whether both runtime workers are there. It does not establish that this schedule is active."
@@ -93,7 +102,10 @@ class DirectoryEntry(_Listed):
     """A schedule at its head, with its name in place of the configuration."""
 
     name: str
-    next_due: AwareDatetime | None
+    next_due: AwareDatetime | None = Field(
+        description="The next instant of what is enabled; null where nothing is, or nothing is due any more. Whether it will "
+        "run is decided then."
+    )
 
 
 class Directory(Answer):
@@ -112,9 +124,30 @@ class Receipt(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     receipt_id: UUID
-    operation: str
-    environment_epoch: int
-    reset_generation: int
+    operation: str = Field(description="`publish`, `enable`, `pause`, `retire`, `trigger` or `cancel_run`.")
+    schedule_id: UUID
+    resource_id: UUID | None = Field(
+        default=None, description="The id of the version that it was about, to be read exactly. Not of `cancel_run`."
+    )
+    reference: Reference | None = Field(default=None, description="The version that it was about. Not of `cancel_run`.")
+    generation: int | None = Field(
+        default=None, description="The activation that it made, or that a triggered run is of. Not of `publish`."
+    )
+    enabled: bool | None = Field(default=None, description="What an `enable`, a `pause` or a `retire` made of it.")
+    ended_generation: int | None = Field(
+        default=None, description="The activation before the one that was made; null where there was none."
+    )
+    run_id: UUID | None = Field(default=None, description="The run that was triggered, or asked to end.")
+    trigger: str | None = Field(
+        default=None, description="Of a triggered run: how the ledger tells it from a due instant."
+    )
+    nominal_time: AwareDatetime | None = Field(
+        default=None, description="Of a triggered run: the second that it is for."
+    )
+    workflow_id: str | None = Field(default=None, description="The run's workflow at Temporal.")
+    warnings: list[str] = Field(description="What a person should know, as sentences. They refused nothing.")
+    environment_epoch: int = Field(description="The environment's authority epoch at that moment.")
+    reset_generation: int = Field(description="The environment's reset generation at that moment.")
     created_at: AwareDatetime
     replayed: bool = Field(description="True where the operation was carried out by an earlier request with this key.")
 
@@ -122,25 +155,27 @@ class Receipt(BaseModel):
 class Occurrence(Answer):
     """A line of the ledger: a due instant, a span of instants with one fate, or a manual run."""
 
-    first_at: AwareDatetime
-    last_at: AwareDatetime
-    count: int = Field(ge=1)
-    disposition: Disposition
-    reason: Reason | None
-    sentence: str | None
-    generation: int
+    first_at: AwareDatetime = Field(description="The nominal time, or the first one of a span.")
+    last_at: AwareDatetime = Field(description="The last nominal time; the first one again where there is one only.")
+    count: int = Field(ge=1, description="How many due instants this line stands for.")
+    disposition: Disposition = Field(description="Where it stands.")
+    reason: Reason | None = Field(description="Why it stands so, for programs; null where nothing needs a reason.")
+    sentence: str | None = Field(description="The reason for people.")
+    generation: int = Field(description="The activation that answers for it.")
     trigger: str = Field(description="`schedule`, or `manual:` and the receipt of whoever asked for it.")
     triggered_by: str | None = Field(default=None, description="Of a manual run: who asked for it.")
-    run_id: UUID | None
-    workflow_id: str | None
-    agent_version: str | None
-    begun_at: AwareDatetime | None
-    lateness_ms: int | None
-    ended_at: AwareDatetime | None
-    summary: str | None
-    outputs: list[str] | None
-    cost: int | None
-    evidence: dict[str, Any] | None
+    run_id: UUID | None = Field(description="null where no run was meant to begin.")
+    workflow_id: str | None = Field(description="The run's workflow at Temporal.")
+    agent_version: str | None = Field(description="The agent that it was handed to, or was meant for.")
+    begun_at: AwareDatetime | None = Field(description="When the agent began.")
+    lateness_ms: int | None = Field(description="Milliseconds from the nominal time until the agent began.")
+    ended_at: AwareDatetime | None = Field(description="When the run ended, by whatever way.")
+    summary: str | None = Field(description="What the agent says of its work.")
+    outputs: list[str] | None = Field(description="What the agent left, by name.")
+    cost: int | None = Field(
+        description="What the agent says that it cost, in the smallest unit of the budget's currency."
+    )
+    evidence: dict[str, Any] | None = Field(description="What admission looked at when it decided.")
 
 
 class Run(Occurrence):
@@ -176,10 +211,13 @@ class Event(Answer):
     id: int
     at: AwareDatetime
     kind: str
-    actor: str
-    generation: int | None
-    revision: int | None
-    details: dict[str, Any]
+    actor: str = Field(description="The principal, or the part of Horarium, that did it.")
+    generation: int | None = Field(description="The activation that it led to.")
+    revision: int | None = Field(description="The version that it is about.")
+    details: dict[str, Any] = Field(
+        description="`from` and `to` with reference, generation and state; `because`; and `receipt_id` where a request with a "
+        "key did it."
+    )
 
 
 class Events(Answer):
@@ -194,11 +232,11 @@ class Preview(Answer):
 
     occurrences: list[AwareDatetime]
     count: int = Field(description="How many there are, also where the list was cut.")
-    notes: list[str]
-    warnings: list[str]
-    truncated: bool
-    timezone: str
-    tzdata: str
+    notes: list[str] = Field(description="The warnings, and what changes of the clock do, as sentences.")
+    warnings: list[str] = Field(description="What is worth a second look, as sentences. They refuse nothing.")
+    truncated: bool = Field(description="Whether there are more instants than were listed.")
+    timezone: str = Field(description="The zone whose wall clock was followed.")
+    tzdata: str = Field(description="The release of the zone data.")
     runs_per_30_days: int = Field(description="Instants in the 30 days from the start of the preview.")
 
 

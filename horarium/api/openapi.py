@@ -15,6 +15,7 @@ from horarium.api import problems, requests
 from horarium.api.examples import KEY
 from horarium.api.models import Problem
 from horarium.control.cancellation import CancelRequest
+from horarium.control.receipts import MAX_KEY
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest
 
 DESCRIPTION: Final = """\
@@ -52,7 +53,7 @@ _KEY_PARAMETER: Final[dict[str, Any]] = {
     "required": True,
     "description": "A text that the caller makes for this one change and keeps until its outcome is known. The same key with "
     "the same body returns the stored receipt and changes nothing; with another body it is refused.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9._:-]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
     "example": KEY,
 }
 _WHY: Final[Mapping[int, str]] = {

@@ -68,9 +68,11 @@ class Calendar(Body):
 class Policy(Body):
     """What happens when a due instant cannot simply start."""
 
-    overlap: Overlap
-    catchup_window_seconds: int = Field(ge=10, le=86_400)
-    pause_on_failure: bool
+    overlap: Overlap = Field(description="What happens to an instant that falls due while a run holds every slot.")
+    catchup_window_seconds: int = Field(ge=10, le=86_400, description="How late an instant may still be handled.")
+    pause_on_failure: bool = Field(
+        description="Whether the first run that fails or times out ends the activation in review."
+    )
     max_concurrent_runs: int | None = Field(
         default=None, ge=1, le=MAX_CONCURRENT_RUNS, description="1 where it is left out; not with overlap `allow`."
     )
@@ -91,10 +93,10 @@ TextReference = Annotated[
 class RunRequest(Body):
     """What every occurrence asks for. A calendar extends no grant, no consent and no content's lifetime."""
 
-    agent_version: TextReference
-    input: TextReference
-    output_target: TextReference
-    grants: list[TextReference] = Field(max_length=MAX_GRANTS)
+    agent_version: TextReference = Field(description="The exact agent version.")
+    input: TextReference = Field(description="What it reads.")
+    output_target: TextReference = Field(description="Where it writes.")
+    grants: list[TextReference] = Field(max_length=MAX_GRANTS, description="The workload grants that it needs.")
     budget_id: TextReference | None = Field(description="null for test_simulation only.")
     usage_class: UsageClass
 

@@ -59,8 +59,10 @@ class Activation:
 class Runtime:
     """What the controller observed last of the activation with this `generation` (0 without one).
 
-    `state` is one of `unconfigured`, `pending`, `active`, `paused`, `review`, `stopping`, `error`. `observed_at` is the last
-    check, failed ones too. It is not proof of a successful execution.
+    `state` is one of `unconfigured` (the environment has no runtime profile), `pending` (asked for and not established yet),
+    `active` (each occurrence still needs authority of its own), `paused` (also what was never activated), `review` (it does not
+    resume by itself; a new generation is required), `stopping` (paused or retired, cleaning up remains) and `error`.
+    `observed_at` is the last check, failed ones too. It is not proof of a successful execution.
     """
 
     state: str

@@ -14,7 +14,9 @@ from horarium.control.receipts import find_receipt
 router = APIRouter(prefix=PREFIX, tags=["Receipts"])
 
 _EXAMPLE = {
-    **examples.receipt("publish", resource_id=examples.RESOURCE, reference=examples.REFERENCE),
+    **examples.receipt(
+        "publish", schedule_id=examples.SCHEDULE, resource_id=examples.RESOURCE, reference=examples.REFERENCE
+    ),
     "replayed": True,
 }
 
