@@ -21,7 +21,8 @@ READ_IN_LOOP = 16 * 1024
 """Bytes. A larger document is read in a thread: a quarter of a megabyte takes tens of milliseconds."""
 
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:[0-5]\d)", re.ASCII)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 
 
 async def read_document(request: Request, limits: Limits) -> Any:
@@ -30,15 +31,16 @@ async def read_document(request: Request, limits: Limits) -> Any:
     `Rejected` with 400 for what is no JSON, 408 for a body that trickles, 413 for one that is too large (also where no
     length was announced), and 415 for another media type or an encoded one.
     """
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    # Of a header that stands twice, what is before us may have believed the other one.
+    media_type = ", ".join(request.headers.getlist("content-type")).partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise Rejected(
             415,
             "unsupported_media_type",
             f"The body is JSON; found the media type {media_type[:80]!r}.",
-            next_step="Send it with `Content-Type: application/json`.",
+            next_step="Send it with one `Content-Type: application/json`.",
         )
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
+    if {each.lower() for each in request.headers.getlist("content-encoding")} - {"identity"}:
         raise Rejected(415, "unsupported_media_type", "The body is not encoded.", next_step="Send it as it is.")
     data = await _read(request, limits)
     try:
@@ -94,23 +96,24 @@ def idempotency_key(request: Request) -> str:
             next_step="Send a header `Idempotency-Key` with a text that you make for this change, and keep it until its "
             "outcome is known.",
         )
+    return well_formed_key(given[0])
+
+
+def well_formed_key(text: str) -> str:
+    """A text that is an idempotency key; `Rejected` with 422 for any other."""
     try:
-        require_key(given[0])
+        require_key(text)
     except InvalidSchedule as error:
         (fault,) = error.faults
         raise Rejected(422, fault.code, fault.sentence, next_step="Make another key, such as a UUID.") from error
-    return given[0]
+    return text
 
 
 def uuid_in_path(text: str, *, what: str) -> str:
     """A UUID in its usual spelling, in lower case. Another text names nothing: `NotFound`."""
-    try:
-        canonical = str(uuid.UUID(text))
-    except ValueError:
-        canonical = ""
-    if canonical != text.lower():
+    if _UUID.fullmatch(text) is None:
         raise NotFound(f"{what}_not_found", f"{text[:80]!r} is no UUID, so there is no {what} of that name.")
-    return canonical
+    return text.lower()
 
 
 _PARAMETER_CODES = {
@@ -128,6 +131,8 @@ def invalid_parameters(found: Sequence[Mapping[str, Any]]) -> Rejected:
         sentence = each["msg"].removeprefix("Value error, ")
         if each["type"] == "extra_forbidden":
             sentence = f"There is no parameter {shown(name)} here"
+        else:
+            sentence = f"{shown(name)}: {sentence[:1].lower()}{sentence[1:]}"
         code = _PARAMETER_CODES.get(each["type"], each["type"])
         place = "".join(pointer("", part) for part in each["loc"])
         faults.append(Fault(place, code, f"{sentence}."))
@@ -163,10 +168,18 @@ def _instant(value: object) -> object:
     return value
 
 
+def _uuid(value: object) -> object:
+    if isinstance(value, str) and _UUID.fullmatch(value) is None:
+        raise ValueError("a UUID is expected, such as 7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11")
+    return value
+
+
 WHOLE = BeforeValidator(_whole)
 """Of a whole number in a query: it is written in decimal digits and nothing else. Stands behind the bounds."""
 Truth = Annotated[bool, BeforeValidator(_truth)]
 """`true` or `false` in a query."""
+Id = Annotated[uuid.UUID, BeforeValidator(_uuid)]
+"""A UUID in a query, in its usual spelling."""
 Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 """An RFC 3339 instant in a query, with `Z` or an offset."""
 

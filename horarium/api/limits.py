@@ -1,10 +1,12 @@
 """What one caller may ask of the service: sizes, times, and requests a second."""
 
+import asyncio
 import ipaddress
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -75,6 +77,46 @@ class Buckets:
             next_step=f"Come again in {seconds} s. A change keeps its key and body.",
             headers={"Retry-After": str(seconds)},
         )
+
+
+@dataclass(slots=True)
+class _Line:
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    length: int = 0
+
+
+class Turns:
+    """Turns at work that takes a processor for long: `at_once` of them in this process, and one of each caller.
+
+    Threads of such work share one interpreter, so more at once would not end sooner, and everybody else would wait. Whoever
+    asks for a lot stands in a line of their own; of `waiting` requests in it, the next one is refused.
+    """
+
+    def __init__(self, *, at_once: int = 2, waiting: int = 10) -> None:
+        self._places = asyncio.Semaphore(at_once)
+        self._waiting = waiting
+        self._lines: dict[object, _Line] = {}
+
+    @asynccontextmanager
+    async def of(self, caller: object) -> AsyncIterator[None]:
+        """Wait for a turn and hold it; `Rejected` with 429 where the caller's line is full."""
+        line = self._lines.setdefault(caller, _Line())
+        if line.length >= self._waiting:
+            raise Rejected(
+                429,
+                "rate_limited",
+                f"{self._waiting} requests of yours wait here already for their turn at a long computation.",
+                next_step="Come again when some of them are answered.",
+                headers={"Retry-After": "1"},
+            )
+        line.length += 1
+        try:
+            async with line.turn, self._places:
+                yield
+        finally:
+            line.length -= 1
+            if not line.length:
+                del self._lines[caller]
 
 
 def peer(host: str | None) -> str:

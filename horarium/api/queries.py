@@ -1,11 +1,10 @@
 """The queries of lists, as models: unknown parameters are refused, as unknown fields are everywhere."""
 
 from typing import Annotated
-from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from horarium.api.bodies import WHOLE, Instant, Truth
+from horarium.api.bodies import WHOLE, Id, Instant, Truth
 from horarium.catalog.pages import Wanted
 from horarium.control.records import MAX_PAGE
 from horarium.schedule.ledger import Disposition
@@ -29,7 +28,7 @@ class DirectoryQuery(Query):
     """Which schedules to list."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE), WHOLE] = 25
-    after: UUID | None = Field(default=None, description="The next_cursor of the page before.")
+    after: Id | None = Field(default=None, description="The next_cursor of the page before.")
     include_retired: Truth = False
 
 

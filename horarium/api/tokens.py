@@ -220,6 +220,7 @@ class TokenVerifier:
             isinstance(name, str)
             and 0 < len(name) <= MAX_SUBJECT
             and name.isprintable()
+            and name == name.strip()  # else " local:ada" would look like a local person in the record
             and not name.startswith(_RESERVED)
             and isinstance(kind, str)
             and kind in KINDS
@@ -228,7 +229,7 @@ class TokenVerifier:
             and isinstance(scope, str | None)
         ):
             raise unauthenticated()
-        return Principal(name=name, kind=KINDS[kind], org_id=org_id, scopes=frozenset((scope or "").split()))
+        return Principal(name=name, kind=KINDS[kind], org_id=org_id, scopes=frozenset((scope or "").split(" ")))
 
     async def close(self) -> None:
         """Let go of what the keys hold."""

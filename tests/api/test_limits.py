@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from horarium.api import limits as limits_module
-from horarium.api.limits import Buckets, Limits, Rate, peer
+from horarium.api.limits import Buckets, Limits, Rate, Turns, peer
 from horarium.api.problems import Rejected
+from horarium.calendar.faults import shown
 from horarium.schedule.document import MAX_DOCUMENT_BYTES
 from tests.api.house import BASE, GENEROUS, HUMAN, UNLIMITED, Api, new, publication, token
 from tests.control.desk import every
@@ -193,7 +194,10 @@ def test_queries_and_paths_are_bounded(api):
     [
         ("limit=0", "/query/limit", "greater_than_equal"),
         ("limt=1", "/query/limt", "unknown_parameter"),
-        ("after=x", "/query/after", "uuid_parsing"),
+        ("after=x", "/query/after", "invalid_value"),
+        ("after=7b0c7c3e4f0e4f539f0b0a5d2f2d8a11", "/query/after", "invalid_value"),
+        ("after=urn:uuid:7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11", "/query/after", "invalid_value"),
+        ("after=%7B7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11%7D", "/query/after", "invalid_value"),
         ("include_retired=yes", "/query/include_retired", "invalid_value"),
         ("include_retired=1", "/query/include_retired", "invalid_value"),
         ("%00=1", "/query/\x00", "unknown_parameter"),
@@ -204,6 +208,7 @@ def test_a_parameter_is_refused_with_its_place(api, query, pointer, fault):
     answer = api.get(f"/schedules?{query}")
     assert code(answer) == (422, "invalid_parameter")
     assert [(each["pointer"], each["code"]) for each in answer.json()["errors"]] == [(pointer, fault)]
+    assert shown(pointer.removeprefix("/query/")) in answer.json()["detail"]
 
 
 def test_a_parameter_that_stands_twice_is_refused(api):
@@ -213,7 +218,16 @@ def test_a_parameter_that_stands_twice_is_refused(api):
 
 @pytest.mark.parametrize("name", ["from", "until"])
 @pytest.mark.parametrize(
-    "text", ["2027-01-31", "2027-02-30T00:00:00Z", "2027-01-31T07:30:00", "now", "0", "9999-12-31T23:59:59-14:00"]
+    "text",
+    [
+        "2027-01-31",
+        "2027-02-30T00:00:00Z",
+        "2027-01-31T07:30:00",
+        "now",
+        "0",
+        "9999-12-31T23:59:59-14:00",
+        "2027-01-31T07:30:00+01:60",
+    ],
 )
 def test_times_of_a_query_are_instants_with_a_zone(api, name, text):
     answer = api.get("/occurrences", params={name: text})
@@ -226,6 +240,29 @@ def test_an_idempotency_key_has_a_form(api, key):
     answer = api.post("/schedules", publication(), headers={"Idempotency-Key": key})
     assert answer.status_code in {400, 422}
     assert answer.json()["code"] in {"idempotency_key_missing", "invalid_idempotency_key"}
+
+
+@pytest.mark.parametrize("key", ["%20", "x" * 201, "a%7F", "%00", "%C3%A9", "a%20"])
+def test_a_receipt_is_looked_up_by_a_key_of_that_form(api, key):
+    assert code(api.get(f"/receipts/{key}")) == (422, "invalid_idempotency_key")
+
+
+TWICE = {
+    "media types": [("Content-Type", "application/json"), ("Content-Type", "text/plain")],
+    "encodings": [("Content-Type", "application/json"), ("Content-Encoding", "identity"), ("Content-Encoding", "gzip")],
+}
+
+
+@pytest.mark.parametrize("headers", TWICE.values(), ids=TWICE)
+def test_a_body_that_is_described_in_two_ways_is_not_read(api, headers):
+    async def send():
+        async with api.client() as client:
+            content = json.dumps(publication()).encode()
+            return await client.post(
+                f"{BASE}/schedules", content=content, headers=[*headers, ("Idempotency-Key", new())]
+            )
+
+    assert code(api.run(send())) == (415, "unsupported_media_type")
 
 
 def test_two_idempotency_keys_are_none(api):
@@ -336,3 +373,76 @@ def test_the_defaults_are_bounds():
     assert Limits().body == 256 * 1024
     assert Limits().per_principal.per_second > 0
     assert GENEROUS.per_peer == UNLIMITED
+
+
+# Turns at long work
+
+
+def test_of_long_work_a_few_pieces_are_done_at_once_and_one_of_each_caller():
+    turns, now, most, theirs = Turns(at_once=2, waiting=10), [], [0], [0]
+
+    async def work(caller):
+        async with turns.of(caller):
+            now.append(caller)
+            most[0], theirs[0] = max(most[0], len(now)), max(theirs[0], now.count(caller))
+            await asyncio.sleep(0.001)
+            now.remove(caller)
+
+    async def all_at_once():
+        await asyncio.gather(*(work(f"caller {number % 4}") for number in range(20)))
+
+    asyncio.run(all_at_once())
+    assert (most, theirs) == ([2], [1])
+
+
+def test_whoever_asks_for_much_long_work_waits_for_themselves_and_is_refused_in_the_end():
+    turns, done = Turns(at_once=1, waiting=3), []
+
+    async def work(caller):
+        async with turns.of(caller):
+            await asyncio.sleep(0)
+            done.append(caller)
+
+    async def all_at_once():
+        return await asyncio.gather(*(work("many") for _ in range(5)), work("one"), return_exceptions=True)
+
+    answers = asyncio.run(all_at_once())
+    refused = [each for each in answers if isinstance(each, Rejected)]
+    assert [(each.status, each.code, each.headers["Retry-After"]) for each in refused] == [
+        (429, "rate_limited", "1")
+    ] * 2
+    assert done.index("one") == 1
+    asyncio.run(work("many"))
+    assert done.count("many") == 4
+
+
+def test_a_turn_is_given_back_by_work_that_fails_or_is_given_up():
+    turns = Turns(at_once=1, waiting=1)
+
+    async def fail():
+        with pytest.raises(ZeroDivisionError):
+            async with turns.of("ada"):
+                raise ZeroDivisionError
+
+    async def give_up():
+        async with turns.of("grace"):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01), turns.of("ada"):
+                    pass
+
+    async def in_turn():
+        await fail()
+        await give_up()
+        async with turns.of("ada"):
+            return True
+
+    assert asyncio.run(in_turn())
+
+
+def test_previews_wait_for_their_turn(catalog):
+    api = Api(catalog)
+    try:
+        object.__setattr__(api.app.state.service, "long_work", Turns(at_once=1, waiting=0))
+        assert code(api.post("/schedule-previews", {"spec": every(3600)})) == (429, "rate_limited")
+    finally:
+        api.close()

@@ -25,7 +25,7 @@ from horarium.api.tokens import (
     keys_of,
 )
 from horarium.control.principals import WRITE_SCOPE, PrincipalKind
-from tests.api.house import HUMAN, KEY, VERIFICATION, Api, token
+from tests.api.house import BASE, HUMAN, KEY, VERIFICATION, Api, token
 
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 EC = ec.generate_private_key(ec.SECP256R1())
@@ -96,6 +96,8 @@ def refused():
         "sub is too long": token(sub="a" * 201),
         "sub with a control character": token(sub="a\nb"),
         "sub of the command line": token(sub="local:ada"),
+        "sub that looks like one of the command line": token(sub=" local:ada"),
+        "sub with a space behind it": token(sub="ada "),
         "sub of the system": token(sub="system:controller"),
         "without kind": token(kind=None),
         "kind local": token(kind="local"),
@@ -337,3 +339,15 @@ def test_keys_that_are_not_for_us_are_left_out():
         {"kty": "unheard of"},
     ]
     assert [key.kid for key in keys_of({"keys": [*others, good]})] == ["ours"]
+
+
+def test_of_two_tokens_none_is_believed(api):
+    async def send(*tokens):
+        async with api.client(None) as client:
+            headers = [("Authorization", f"Bearer {each}") for each in tokens]
+            return (await client.get(BASE, headers=headers)).status_code
+
+    assert api.run(send(HUMAN)) == 200
+    assert api.run(send(HUMAN, "other")) == 401
+    assert api.run(send("other", HUMAN)) == 401
+    assert api.run(send(HUMAN, HUMAN)) == 401

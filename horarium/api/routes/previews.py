@@ -51,7 +51,8 @@ async def preview_schedule(
     document = await read_document(request, call.service.limits)
     await call.service.read(require_environment, call.scope)
     # In a thread: the arithmetic of a dense calendar takes up to a second.
-    return JSONResponse(await asyncio.to_thread(_previewed, document, call.service.now()))
+    async with call.service.long_work.of((call.principal.org_id, call.principal.name)):
+        return JSONResponse(await asyncio.to_thread(_previewed, document, call.service.now()))
 
 
 def _previewed(document: Any, now: datetime) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
 from horarium.api import examples, models, queries
+from horarium.api.bodies import well_formed_key
 from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX
 from horarium.api.service import Authorized
@@ -39,5 +40,5 @@ async def get_receipt(
     A receipt confirms that the operation was completed; the activation may have changed since. Without a receipt the request
     was refused or never arrived. Before the same body is sent again with the same key, confirm the same account and scope.
     """
-    receipt = await call.service.read(find_receipt, call.scope, call.principal, key)
+    receipt = await call.service.read(find_receipt, call.scope, call.principal, well_formed_key(key))
     return JSONResponse(receipt.document)
