@@ -144,89 +144,46 @@ def diff(file: Document, schedule: ScheduleId, server: Server = None, data: Data
     leave(differing.diff(file, schedule, where=place(data, server), output=output), output, file=file)
 
 
-@app.command()
-def enable(
-    schedule: ScheduleId,
-    *,
-    revision: Revision = None,
-    generation: Generation = None,
-    digest: Digest = None,
-    environment_epoch: Epoch = None,
-    reset_generation: Reset = None,
-    key: Key = None,
-    server: Server = None,
-    data: Data = None,
-    output: Form = None,
-) -> None:
-    """Let a version fire from now on: the newest, unless --revision names one. Nothing of the past fires."""
-    from starter.cli import changes
+def _activation(kind: Literal["enable", "pause", "retire"], *, does: str) -> None:
+    """Add a command that changes an activation. All three name what was reviewed in the same way."""
 
-    review = Review(
-        revision=revision,
-        generation=generation,
-        digest=digest,
-        environment_epoch=environment_epoch,
-        reset_generation=reset_generation,
-        key=key,
-    )
-    where = place(data, server)
-    leave(changes.set_activation("enable", schedule, review=review, where=where, output=output), output, where=where)
+    @app.command(kind, help=does)
+    def change(
+        schedule: ScheduleId,
+        *,
+        revision: Revision = None,
+        generation: Generation = None,
+        digest: Digest = None,
+        environment_epoch: Epoch = None,
+        reset_generation: Reset = None,
+        key: Key = None,
+        server: Server = None,
+        data: Data = None,
+        output: Form = None,
+    ) -> None:
+        from starter.cli import changes
 
-
-@app.command()
-def pause(
-    schedule: ScheduleId,
-    *,
-    revision: Revision = None,
-    generation: Generation = None,
-    digest: Digest = None,
-    environment_epoch: Epoch = None,
-    reset_generation: Reset = None,
-    key: Key = None,
-    server: Server = None,
-    data: Data = None,
-    output: Form = None,
-) -> None:
-    """Stop firing. Runs that were admitted go on; what is due meanwhile is never caught up."""
-    from starter.cli import changes
-
-    review = Review(
-        revision=revision,
-        generation=generation,
-        digest=digest,
-        environment_epoch=environment_epoch,
-        reset_generation=reset_generation,
-        key=key,
-    )
-    leave(changes.set_activation("pause", schedule, review=review, where=place(data, server), output=output), output)
+        review = Review(
+            revision=revision,
+            generation=generation,
+            digest=digest,
+            environment_epoch=environment_epoch,
+            reset_generation=reset_generation,
+            key=key,
+        )
+        where = place(data, server)
+        work = changes.set_activation(kind, schedule, review=review, where=where, output=output)
+        leave(work, output, where=where)
 
 
-@app.command()
-def retire(
-    schedule: ScheduleId,
-    *,
-    revision: Revision = None,
-    generation: Generation = None,
-    digest: Digest = None,
-    environment_epoch: Epoch = None,
-    reset_generation: Reset = None,
-    key: Key = None,
-    server: Server = None,
-    data: Data = None,
-    output: Form = None,
-) -> None:
-    """End a schedule for good. Its versions and its ledger stay; it can never be enabled or published again."""
-    from starter.cli import changes
-
-    review = Review(
-        revision=revision,
-        generation=generation,
-        digest=digest,
-        environment_epoch=environment_epoch,
-        reset_generation=reset_generation,
-        key=key,
-    )
-    leave(changes.set_activation("retire", schedule, review=review, where=place(data, server), output=output), output)
+_activation(
+    "enable", does="Let a version fire from now on: the newest, unless --revision names one. Nothing of the past fires."
+)
+_activation("pause", does="Stop firing. Runs that were admitted go on; what is due meanwhile is never caught up.")
+_activation(
+    "retire",
+    does="End a schedule for good. Its versions and its ledger stay; it can never be enabled or published again.",
+)
 
 
 @app.command()
