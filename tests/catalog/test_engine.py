@@ -1,4 +1,4 @@
-"""The door to the catalog: several processes at one file, files that cannot be used, and one writer in each process."""
+"""The door to the catalog: several processes at one catalog, files that cannot be used, and one writer for each file."""
 
 import asyncio
 import sqlite3
@@ -17,6 +17,8 @@ from sqlalchemy.exc import IntegrityError
 from horarium.catalog import Catalog, engine, migrate
 from horarium.catalog.tables import workers
 from horarium.errors import Misconfigured, Unavailable
+from tests.catalog.words import told
+from tests.postgres.databases import Database
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -26,7 +28,16 @@ def url(folder: Path) -> str:
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
+def catalog(database: Database, tmp_path: Path) -> Iterator[Catalog]:
+    with database.migrated(tmp_path) as found:
+        opened = Catalog.open(found)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[Catalog]:
+    """A catalog on SQLite, for what is about its file."""
     opened = Catalog.open(url(tmp_path))
     migrate.upgrade(opened)
     yield opened
@@ -47,7 +58,7 @@ def test_an_error_does_not_tell_what_was_being_written(catalog: Catalog) -> None
         add(connection, "s3cret")
     with pytest.raises(IntegrityError) as refused, catalog.writing() as connection:
         add(connection, "s3cret")
-    assert "s3cret" not in str(refused.value)
+    assert "s3cret" not in told(refused.value)
 
 
 WRITER = """
@@ -69,11 +80,18 @@ catalog.close()
 """
 
 
-def test_processes_that_begin_and_write_at_once_are_never_told_that_it_is_locked(tmp_path: Path) -> None:
-    """They even race to create the file: each migrates first, and only one of them has something to do."""
+def test_processes_that_begin_and_write_at_once_are_never_told_that_it_is_locked(
+    database: Database, tmp_path: Path
+) -> None:
+    """They even race to create the tables: each migrates first, and only one of them has something to do."""
+    with database.empty(tmp_path) as found:
+        processes_write_at_once(found)
+
+
+def processes_write_at_once(url: str) -> None:
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, url(tmp_path), f"process{number}", "40"],
+            [sys.executable, "-c", WRITER, url, f"process{number}", "40"],
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -81,16 +99,16 @@ def test_processes_that_begin_and_write_at_once_are_never_told_that_it_is_locked
     ]
     failures = [child.communicate(timeout=120)[1] for child in children]
     assert [child.returncode for child in children] == [0] * 4, failures
-    catalog = Catalog.open(url(tmp_path))
+    catalog = Catalog.open(url)
     with catalog.reading() as connection:
         assert count(connection) == 160
     catalog.close()
 
 
-def test_a_process_has_one_writer_and_reads_beside_it(catalog: Catalog) -> None:
+def test_a_process_has_one_writer_to_a_file_and_reads_beside_it(file: Catalog) -> None:
     async def many() -> tuple[set[str], int]:
-        names = await asyncio.gather(*(catalog.write(add, f"w{number}") for number in range(20)))
-        return set(names), await catalog.read(count)
+        names = await asyncio.gather(*(file.write(add, f"w{number}") for number in range(20)))
+        return set(names), await file.read(count)
 
     names, found = asyncio.run(many())
     assert len(names) == 1
@@ -146,16 +164,16 @@ def test_a_catalog_that_is_locked_for_long_is_unavailable_and_loses_nothing(
     catalog.close()
 
 
-def test_a_transaction_waits_for_another_process_that_is_soon_done(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_transaction_waits_for_another_process_that_is_soon_done(file: Catalog, tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "catalog.sqlite", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     release = threading.Timer(0.4, lambda: other.execute("COMMIT"))
     release.start()
-    with catalog.writing() as connection:
+    with file.writing() as connection:
         add(connection, "patient")
     release.join()
     other.close()
-    with catalog.reading() as connection:
+    with file.reading() as connection:
         assert count(connection) == 1
 
 
@@ -181,11 +199,12 @@ def test_a_port_that_is_none_is_told_without_the_password(port: str) -> None:
     assert "ecret" not in str(refused.value)
 
 
-def test_a_catalog_without_tables_says_what_to_do(tmp_path: Path) -> None:
-    catalog = Catalog.open(url(tmp_path))
-    with pytest.raises(Misconfigured, match="Run `horarium db upgrade`"), catalog.reading() as connection:
-        count(connection)
-    catalog.close()
+def test_a_catalog_without_tables_says_what_to_do(database: Database, tmp_path: Path) -> None:
+    with database.empty(tmp_path) as found:
+        catalog = Catalog.open(found)
+        with pytest.raises(Misconfigured, match="Run `horarium db upgrade`"), catalog.reading() as connection:
+            count(connection)
+        catalog.close()
 
 
 def test_a_file_that_cannot_be_written_is_no_outage(tmp_path: Path) -> None:

@@ -15,14 +15,17 @@ from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries, workers
 from horarium.schedule.identity import ActivationKey, RunKey
 from horarium.schedule.ledger import Disposition, Fate, Reason, Span
-from tests.control.desk import Desk, at, every, open_catalog
+from tests.control.desk import Desk, at, every, furnish, open_undurable
+from tests.postgres.databases import Database
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
-    opened = open_catalog(tmp_path_factory.mktemp("catalog"))
-    yield opened
-    opened.close()
+def catalog(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    with database.migrated(tmp_path_factory.mktemp("catalog")) as url:
+        opened = open_undurable(url)
+        furnish(opened)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

@@ -19,34 +19,51 @@ from horarium.catalog.tables import metadata
 from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
+from tests.postgres.databases import Database
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    opened = Catalog.open(f"sqlite:///{tmp_path / 'catalog.sqlite'}")
-    yield opened
-    opened.close()
+def catalog(database: Database, tmp_path: Path) -> Iterator[Catalog]:
+    with database.empty(tmp_path) as url:
+        opened = Catalog.open(url)
+        yield opened
+        opened.close()
 
 
-def test_the_migrations_make_exactly_the_tables(catalog: Catalog, tmp_path: Path) -> None:
-    """Alembic compares what it can; the rest (partial indexes, keys, defaults) is compared as SQLite keeps it."""
+def test_the_migrations_make_exactly_the_tables(catalog: Catalog, database: Database, tmp_path: Path) -> None:
+    """Alembic compares what it can; the rest (partial indexes, keys, defaults) is compared as the database keeps it."""
     migrate.upgrade(catalog)
     with catalog.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
         assert compare_metadata(context, metadata) == []
         migrated = written_down(connection)
     (tmp_path / "direct").mkdir()
-    direct = Catalog.open(f"sqlite:///{tmp_path / 'direct' / 'catalog.sqlite'}")
-    with direct.writing() as connection:
-        metadata.create_all(connection)
-        assert migrated == written_down(connection)
-    direct.close()
+    with database.empty(tmp_path / "direct") as url:
+        direct = Catalog.open(url)
+        with direct.writing() as connection:
+            metadata.create_all(connection)
+            assert migrated == written_down(connection)
+        direct.close()
 
 
 def written_down(connection: Connection) -> dict[str, list[str]]:
     """The words of each statement, in no order: constraints are told in any."""
-    query = text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'")
-    return {name: sorted(re.findall(r"\w+|[^\s\w]", sql)) for name, sql in connection.execute(query)}
+    query = {"sqlite": WRITTEN_BY_SQLITE, "postgresql": WRITTEN_BY_POSTGRESQL}[connection.dialect.name]
+    found = {name: sorted(re.findall(r"\w+|[^\s\w]", sql)) for name, sql in connection.execute(text(query))}
+    return {name: words for name, words in found.items() if "alembic_version" not in name}
+
+
+WRITTEN_BY_SQLITE = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+WRITTEN_BY_POSTGRESQL = """
+    SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL
+    SELECT conrelid::regclass || '.' || conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT table_name || '.' || column_name, concat_ws(' ', data_type, character_maximum_length, is_nullable, column_default)
+    FROM information_schema.columns WHERE table_schema = 'public'
+"""
+"""PostgreSQL keeps no statements, so what it tells of indexes, constraints and columns."""
 
 
 def test_upgrading_twice_changes_nothing(catalog: Catalog) -> None:
@@ -108,7 +125,7 @@ def upgrade_to(catalog: Catalog, revision: str) -> None:
         command.upgrade(config, revision)
 
 
-def test_an_empty_file_is_not_current(catalog: Catalog) -> None:
+def test_an_empty_database_is_not_current(catalog: Catalog) -> None:
     with pytest.raises(Misconfigured, match=r"at revision none, .*Run `horarium db upgrade`"):
         migrate.require_current(catalog)
 
