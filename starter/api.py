@@ -17,6 +17,7 @@ from horarium.api.limits import Limits, Rate
 from horarium.api.tokens import FetchedKeys, FixedKeys, TokenVerifier
 from horarium.control.principals import WRITE_SCOPE
 from horarium.errors import Misconfigured
+from starter.connections import Connection
 from starter.hands import TemporalHands
 from starter.keys import load_key, verification_key
 from starter.ports import listen
@@ -69,6 +70,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
                     server_header=False,
                     # Whoever puts a proxy in front limits peers there: to believe its headers unasked lets anybody lie.
                     proxy_headers=False,
+                    http=Connection,
                     ws="none",
                     timeout_keep_alive=20,
                     timeout_graceful_shutdown=int(GRACE.total_seconds()),
