@@ -151,6 +151,8 @@ def _undone(cause: BaseException | None) -> Outcome:
             return Outcome(disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary=summary)
         case ApplicationError(type="claim_failed"):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.CLAIM_FAILED, summary=summary)
+        case ApplicationError(type=Reason.STOPPED_BY_OPERATOR):
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.STOPPED_BY_OPERATOR, summary=summary)
         case ApplicationError(type="not_admitted" | "run_not_found"):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.RUN_LOST, summary=summary)
         case _:

@@ -13,7 +13,7 @@ from horarium.control import running
 from horarium.control.judgement import judge_reading
 from horarium.control.running import Opened
 from horarium.errors import Forbidden
-from horarium.schedule.identity import ScheduleKey
+from horarium.schedule.identity import schedule_key
 
 _logger = structlog.get_logger(__name__)
 
@@ -41,16 +41,12 @@ async def read_input(catalog: Catalog, authority: Authority, run_id: str, token:
 
 def _note(connection: Connection, opened: Opened, objection: Objection, *, now: datetime) -> None:
     """Write down that a read was refused, once for each reason: an agent may ask again and again."""
+    # Locked first: of two reads at once, the second has to find what the first has written.
+    schedule = require_schedule(connection, schedule_key(opened.scope, opened.schedule_id), lock=True)
     run = ledger.find_run(connection, opened.run_id)
     entry = None if run is None else ledger.entry_of(connection, run)
     if run is None or entry is None or run.input_refused == objection.reason:
         return
-    schedule_id = opened.schedule_id
-    schedule = require_schedule(
-        connection,
-        ScheduleKey(org_id=opened.scope.org_id, environment_id=opened.scope.environment_id, schedule_id=schedule_id),
-        lock=True,
-    )
     ledger.change_run(connection, opened.run_id, input_refused=objection.reason)
     activation = find_activation(connection, schedule, entry.generation)
     assert activation is not None, "an entry has its activation"
