@@ -64,6 +64,7 @@ class Run:
     token_hash: str | None
     destination: str | None
     dispatch_sent: datetime | None
+    token_nonce: str | None
     input_refused: str | None
     ended_at: datetime | None
     summary: str | None
@@ -370,6 +371,7 @@ def run_of_row(row: RowMapping, *, prefix: str = "") -> Run:
                 "token_hash",
                 "destination",
                 "dispatch_sent",
+                "token_nonce",
                 "input_refused",
                 "ended_at",
                 "summary",

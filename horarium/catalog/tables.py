@@ -280,6 +280,8 @@ runs = Table(
     # Behind the gateway http: where it was sent, and when the first attempt was about to send it.
     Column("destination", String(200)),
     Column("dispatch_sent", Instant),
+    # What the token of its agent is made from, together with the secret of the destination.
+    Column("token_nonce", String(32)),
     # The code that the last read of its input was refused with.
     Column("input_refused", String(40)),
     Column("ended_at", Instant),

@@ -26,7 +26,8 @@ from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
 class Dispatch:
     """What the gateway needs to hand an admitted run to its agent.
 
-    `task_queue` is where runners of a `temporal` agent take it; `destination` names the registered address of an `http` one.
+    `task_queue` is where runners of a `temporal` agent take it. `destination` names the registered address of an `http` one,
+    and `outcome` says how its end is learnt: by `callback`, or by `poll`.
     """
 
     run_id: str
@@ -37,6 +38,7 @@ class Dispatch:
     idempotent: bool
     gateway: str = "temporal"
     destination: str | None = None
+    outcome: str = "callback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +121,13 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
 
 
 def question_of(connection: Connection, key: RunKey) -> Question | None:
-    """What has to be asked about a run, which never changes; None where there is no such run, or its version cannot be used."""
+    """What has to be asked about a run, which never changes.
+
+    None where nothing has to be: there is no such run, it was decided already, or its version cannot be used.
+    """
     found = find_live(connection, key.activation)
     run = ledger.find_run(connection, key.run_id)
-    if found is None or run is None:
+    if found is None or run is None or run.decision is not None:
         return None
     version = require_version(connection, found[0], found[1].revision)
     if version.is_damaged:

@@ -82,11 +82,12 @@ def upgrade() -> None:
         op.add_column("activations", sa.Column(name, sa.Integer(), nullable=True))
     op.add_column("runs", sa.Column("destination", sa.String(length=200), nullable=True))
     op.add_column("runs", sa.Column("dispatch_sent", Instant(), nullable=True))
+    op.add_column("runs", sa.Column("token_nonce", sa.String(length=32), nullable=True))
     op.add_column("runs", sa.Column("input_refused", sa.String(length=40), nullable=True))
 
 
 def downgrade() -> None:
-    for name in ("input_refused", "dispatch_sent", "destination"):
+    for name in ("input_refused", "token_nonce", "dispatch_sent", "destination"):
         op.drop_column("runs", name)
     for name in ("reset_generation", "environment_epoch"):
         op.drop_column("activations", name)
