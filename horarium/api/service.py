@@ -1,9 +1,10 @@
 """What every route works with: the catalog, who calls, and what is done after a commit."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Concatenate, ParamSpec, TypeVar
 
 import structlog
@@ -20,11 +21,15 @@ from horarium.api.tokens import TokenVerifier, unauthenticated
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
 from horarium.control.principals import Principal, authorize
-from horarium.errors import HorariumError, NotFound
+from horarium.errors import HorariumError, NotFound, Unavailable
 from horarium.schedule.identity import NAME, Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
+BEGINS_WITHIN = timedelta(seconds=10)
+"""How long a change waits for its turn at the catalog. Each one before it may wait for a lock as long as the catalog does, and
+a client that has given up does not know what became of its change.
+"""
 
 _logger = structlog.get_logger(__name__)
 
@@ -58,9 +63,27 @@ class Service:
             return await self.catalog.read(function, *args, **kwargs)
 
     async def write(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a writing function of the catalog as one transaction, and time it."""
+        """Run a writing function of the catalog as one transaction, and time it.
+
+        Raises `Unavailable` where it does not come to its turn within `BEGINS_WITHIN`; then it is never carried out.
+        """
+        turn = _Turn()
+
+        def in_turn(connection: Connection, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            turn.take()
+            return function(connection, *args, **kwargs)
+
         with self.metrics.catalog("write", getattr(function, "__name__", "call")):
-            return await self.catalog.write(function, *args, **kwargs)
+            writing = asyncio.ensure_future(self.catalog.write(in_turn, *args, **kwargs))
+            try:
+                done, _ = await asyncio.wait({writing}, timeout=BEGINS_WITHIN.total_seconds())
+            except asyncio.CancelledError:
+                writing.cancel()
+                raise
+            if not done and turn.give_up():
+                writing.cancel()
+                raise _too_late()
+            return await writing
 
     def afterwards(self, what: str, errand: Callable[[Hands], Awaitable[None]]) -> None:
         """Do something at Temporal after a commit, without letting the caller wait. The controller repairs what fails."""
@@ -95,6 +118,32 @@ class Call:
     service: Service
     principal: Principal
     scope: Scope
+
+
+class _Turn:
+    """Whether a change has begun, in its thread, or was given up by its caller in the loop: whichever came first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began = False
+        self._given_up = False
+
+    def take(self) -> None:
+        """Begin; raises `Unavailable` where nobody waits for it any more."""
+        with self._lock:
+            if self._given_up:
+                raise _too_late()
+            self._began = True
+
+    def give_up(self) -> bool:
+        """Wait no more; False where it has begun."""
+        with self._lock:
+            self._given_up = not self._began
+            return self._given_up
+
+
+def _too_late() -> Unavailable:
+    return Unavailable("catalog_unavailable", "Too many changes wait for the catalog, or it is locked.")
 
 
 def service_of(request: Request) -> Service:

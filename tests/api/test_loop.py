@@ -5,6 +5,7 @@ import json
 import sqlite3
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import event, text
@@ -105,6 +106,38 @@ def test_reads_do_not_wait_for_a_writer_elsewhere_nor_for_our_own(slow, tmp_path
     worst, took = slow.run(work())
     assert worst < TOLERATED
     assert took < 1
+
+
+def test_many_changes_behind_a_locked_catalog_are_refused_in_time_and_never_carried_out(tmp_path, monkeypatch):
+    """One after the other they would wait for the lock, and the last one for longer than its client."""
+    monkeypatch.setattr("horarium.catalog.engine.BUSY_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("horarium.api.service.BEGINS_WITHIN", timedelta(seconds=0.8))
+    catalog = make_catalog(tmp_path)
+    api = Api(catalog)
+    changes = {new(): publication(configuration=every(60)) for _ in range(12)}
+
+    async def send(client, key):
+        return await client.post(f"{BASE}/schedules", json=changes[key], headers={"Idempotency-Key": key})
+
+    async def work():
+        async with api.client() as client:
+            other = sqlite3.connect(tmp_path / "catalog.sqlite", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            began = time.perf_counter()
+            refused = await asyncio.gather(*(send(client, key) for key in changes))
+            took = time.perf_counter() - began
+            other.execute("ROLLBACK")
+            other.close()
+            return refused, took, [await send(client, key) for key in changes]
+
+    try:
+        refused, took, repeated = api.run(work())
+    finally:
+        api.close()
+        catalog.close()
+    assert {(each.status_code, each.json()["code"]) for each in refused} == {(503, "catalog_unavailable")}
+    assert took < 3
+    assert {(each.status_code, each.json()["replayed"]) for each in repeated} == {(201, False)}
 
 
 def test_large_documents_are_read_and_judged_in_threads(slow, monkeypatch):
