@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from horarium.catalog import ledger
 from horarium.catalog.presence import Observation, execution_ready, observations
@@ -23,20 +23,15 @@ from horarium.catalog.schedules import (
     require_version,
 )
 from horarium.catalog.standings import Standing, standings
-from horarium.catalog.tables import schedules
 from horarium.control.events import reference
-from horarium.errors import Conflict, InvalidSchedule, NotFound, Refused
+from horarium.errors import InvalidSchedule, Refused
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Reason
 
 MAX_PAGE = 50
 """Schedules on one page of the directory (the canonical contract)."""
-SHORTEST_PREFIX = 6
-"""Characters of a schedule id that are enough where they are unique."""
 UNREADABLE = "(unreadable)"
 """The name of a schedule whose stored configuration is damaged."""
-_SHOWN_MATCHES = 5
-_UUID_LENGTH = 36
 
 
 def record(connection: Connection, key: ScheduleKey, *, revision: int | None = None, now: datetime) -> dict[str, Any]:
@@ -138,43 +133,6 @@ def events(connection: Connection, key: ScheduleKey, *, after: int = 0, limit: i
         }
         for row in list_events(connection, schedule, after=after, limit=limit)
     ]
-
-
-def resolve(connection: Connection, scope: Scope, written: str) -> ScheduleKey:
-    """The schedule that a person means: by its UUID, or by the first characters of it where no other begins so.
-
-    A whole UUID is not looked up. Raises `NotFound`, `Conflict` where several begin so, `Refused` for what is neither.
-    """
-    start = written.lower()
-    partial = SHORTEST_PREFIX <= len(start) < _UUID_LENGTH and not set(start) - set("0123456789abcdef-")
-    if not partial:
-        return schedule_key(scope, written)
-    require_environment(connection, scope)
-    query = (
-        select(schedules.c.schedule_id)
-        .where(
-            schedules.c.org_id == scope.org_id,
-            schedules.c.environment_id == scope.environment_id,
-            schedules.c.schedule_id.startswith(start, autoescape=True),
-        )
-        .order_by(schedules.c.schedule_id)
-        .limit(_SHOWN_MATCHES + 1)
-    )
-    found = connection.execute(query).scalars().all()
-    if not found:
-        raise NotFound(
-            "schedule_not_found",
-            f"No schedule in {scope.org_id}/{scope.environment_id} has an id that begins with {start!r}.",
-            next_step="`horarium list` shows those that are there.",
-        )
-    if len(found) > 1:
-        more = " and more" if len(found) > _SHOWN_MATCHES else ""
-        raise Conflict(
-            "ambiguous_schedule_id",
-            f"Several schedules begin with {start!r}: {', '.join(found[:_SHOWN_MATCHES])}{more}.",
-            next_step="Write more of the id.",
-        )
-    return schedule_key(scope, found[0])
 
 
 def _entry(

@@ -10,6 +10,7 @@ from horarium.errors import Conflict, NotFound
 from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
 from horarium.schedule.identity import instant_text, schedule_key
+from starter.cli.finding import find
 from starter.cli.place import Document, Place, Where, reach, scope_of
 from starter.cli.printing import Output, print_fields, program, show
 from starter.cli.review import Review, change, publication, send
@@ -82,7 +83,7 @@ async def apply(file: str, *, schedule: str | None, review: Review, where: Where
 async def set_activation(kind: str, written: str, *, review: Review, where: Where, output: Output | None) -> int:
     """Enable, pause or retire a schedule, and show its record."""
     async with reach(where) as place:
-        schedule_id = await place.find(written)
+        schedule_id = await find(place, written)
         request = await change(place, review, schedule_id, of_activation=kind != "enable")
         if kind == "retire":
             receipt = await send(f"retire {schedule_id}", place.retire, request, review, where)
@@ -97,7 +98,7 @@ async def set_activation(kind: str, written: str, *, review: Review, where: Wher
 async def trigger(written: str, *, allow_overlap: bool, review: Review, where: Where, output: Output | None) -> int:
     """Ask for one run of the enabled version now, and show the receipt."""
     async with reach(where) as place:
-        schedule_id = await place.find(written)
+        schedule_id = await find(place, written)
         request = await change(place, review, schedule_id, of_activation=True)
         if allow_overlap:
             request["overlap"] = "allow"

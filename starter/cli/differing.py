@@ -7,6 +7,7 @@ from typing import Any
 from horarium.calendar.faults import pointer
 from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
+from starter.cli.finding import find
 from starter.cli.place import Document, Place, Where, reach
 from starter.cli.printing import Output, json_text, printable, show
 from starter.documents import read_checked
@@ -38,7 +39,7 @@ async def diff(file: str, written: str, *, where: Where, output: Output | None) 
     """Show what publishing the file would change. The status is 1 if there is anything, 0 if not."""
     document, _ = read_checked(file, parse_configuration)
     async with reach(where) as place:
-        schedule_id = await place.find(written)
+        schedule_id = await find(place, written)
         against = [_compared(name, each, document) for name, each in await _versions(place, schedule_id)]
     different = any(each["different"] for each in against)
     answer = {"schedule_id": schedule_id, "digest": digest(document), "different": different, "against": against}

@@ -11,7 +11,7 @@ from horarium.catalog import Catalog, presence
 from horarium.control import operations, pages, records
 from horarium.control.principals import local_principal
 from horarium.schedule.identity import ScheduleKey, schedule_key
-from starter.cli.place import Document, Lines, refuse_short
+from starter.cli.place import Document, Lines
 from worker.settings import Settings
 
 
@@ -23,21 +23,16 @@ class Embedded:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self._catalog = catalog
         self._settings = settings
-        self._scope = settings.scope
+        self.scope = settings.scope
         self._person = local_principal(settings.principal, settings.scope)
 
     async def environment(self) -> Document:
         """The environment of this installation."""
-        return await self._catalog.read(pages.environment, self._scope, now=_now())
+        return await self._catalog.read(pages.environment, self.scope, now=_now())
 
     async def last_beat(self) -> datetime | None:
         """The newest heartbeat of a worker, where none is alive."""
         return await self._catalog.read(_last_beat, now=_now())
-
-    async def find(self, written: str) -> str:
-        """The schedule that a person means."""
-        refuse_short(written)
-        return (await self._catalog.read(records.resolve, self._scope, written)).schedule_id
 
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document:
         """A schedule at its head or at one revision."""
@@ -46,7 +41,7 @@ class Embedded:
     async def directory(self, *, limit: int, after: str | None, include_retired: bool) -> Document:
         """A page of schedules."""
         return await self._catalog.read(
-            records.directory, self._scope, after=after, limit=limit, include_retired=include_retired, now=_now()
+            records.directory, self.scope, after=after, limit=limit, include_retired=include_retired, now=_now()
         )
 
     async def occurrences(self, schedule_id: str, wanted: Lines, *, limit: int) -> list[Document]:
@@ -71,7 +66,7 @@ class Embedded:
     async def publish(self, request: Mapping[str, Any], key: str) -> Document:
         """Store a version."""
         receipt = await self._catalog.write(
-            operations.publish, self._person, self._scope, dict(request), key, now=_now()
+            operations.publish, self._person, self.scope, dict(request), key, now=_now()
         )
         return receipt.document
 
@@ -82,7 +77,7 @@ class Embedded:
             lambda content: self._catalog.write(
                 operations.set_activation,
                 self._person,
-                self._scope,
+                self.scope,
                 dict(request),
                 key,
                 content=content,
@@ -93,20 +88,18 @@ class Embedded:
 
     async def retire(self, request: Mapping[str, Any], key: str) -> Document:
         """Retire for good."""
-        receipt = await self._catalog.write(
-            operations.retire, self._person, self._scope, dict(request), key, now=_now()
-        )
+        receipt = await self._catalog.write(operations.retire, self._person, self.scope, dict(request), key, now=_now())
         return receipt.document
 
     async def trigger(self, request: Mapping[str, Any], key: str) -> Document:
         """Stage a run, which the schedule's workflow or the controller starts."""
         receipt = await self._catalog.write(
-            operations.trigger, self._person, self._scope, dict(request), key, now=_now()
+            operations.trigger, self._person, self.scope, dict(request), key, now=_now()
         )
         return receipt.document
 
     def _key(self, schedule_id: str) -> ScheduleKey:
-        return schedule_key(self._scope, schedule_id)
+        return schedule_key(self.scope, schedule_id)
 
 
 def _now() -> datetime:

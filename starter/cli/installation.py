@@ -1,4 +1,4 @@
-"""Finding the installation that a command is about, and opening its catalog."""
+"""The installation that a command is about, and its catalog."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,10 +8,7 @@ from sqlalchemy import make_url
 
 from horarium.catalog import Catalog
 from horarium.catalog.migrate import require_current
-from horarium.control.records import resolve
 from horarium.errors import Misconfigured
-from horarium.schedule.identity import ScheduleKey
-from starter.cli.place import refuse_short
 from worker.settings import Settings
 
 
@@ -39,9 +36,3 @@ def refuse_absent(settings: Settings) -> None:
             f"There is no installation in {str(settings.data)!r}. Run `horarium dev` to start one there or "
             "`horarium setup` to prepare one, or name another folder with --data DIR."
         )
-
-
-async def find(catalog: Catalog, settings: Settings, written: str) -> ScheduleKey:
-    """The schedule that a person means by an id or its beginning."""
-    refuse_short(written)
-    return await catalog.read(resolve, settings.scope, written)

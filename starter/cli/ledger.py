@@ -10,6 +10,7 @@ import yaml
 
 from horarium.errors import Unavailable
 from horarium.schedule.ledger import Disposition
+from starter.cli.finding import find
 from starter.cli.place import Lines, Place, Where, reach
 from starter.cli.printing import (
     SHORT_ID,
@@ -47,7 +48,7 @@ async def show_occurrences(
 ) -> int:
     """Show the newest entries of a schedule's ledger by nominal time; with `follow`, go on until Ctrl-C."""
     async with reach(where) as place:
-        schedule_id = await place.find(written)
+        schedule_id = await find(place, written)
         most = limit or (FOLLOWED_FROM if follow and wanted.since is None else LISTED)
         # One more than is shown tells whether there are more.
         found = await place.occurrences(schedule_id, wanted, limit=most + 1)

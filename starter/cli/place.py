@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from horarium.errors import Misconfigured, Refused
+from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from starter.cli.remote import Remote
 
 Document = dict[str, Any]
-SHORTEST_PREFIX = 6
-"""Characters of an id that are enough where no other begins so."""
 SERVER_VARIABLE = "HORARIUM_SERVER"
 TOKEN_VARIABLE = "HORARIUM_TOKEN"  # noqa: S105 - the variable's name, and no token
 
@@ -63,6 +61,10 @@ class Place(Protocol):
     """What commands ask of a place. All documents are those of the API; a mutation answers with its receipt."""
 
     @property
+    def scope(self) -> Scope:
+        """The organization and environment that it is asked about."""
+
+    @property
     def look_every(self) -> timedelta:
         """How often a follower looks for what is new."""
 
@@ -70,9 +72,6 @@ class Place(Protocol):
 
     async def last_beat(self) -> datetime | None:
         """The newest heartbeat of a worker, where none is alive and that is known; else None."""
-
-    async def find(self, written: str) -> str:
-        """The id of the schedule that a person means by its UUID or the beginning of it."""
 
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document: ...
 
@@ -117,16 +116,6 @@ async def served(address: str, scope: Scope) -> AsyncIterator["Remote"]:
 
     async with horarium.Client(address, token=_token()) as client:
         yield Remote(client, scope)
-
-
-def refuse_short(written: str) -> None:
-    """Raise `Refused` for what can only be the beginning of an id, and is too short to be told from others."""
-    if len(written) < SHORTEST_PREFIX and not set(written.lower()) - set("0123456789abcdef-"):
-        raise Refused(
-            "invalid_schedule_id",
-            f"{written!r} is too short for the beginning of a schedule id: at least {SHORTEST_PREFIX} characters.",
-            next_step="`horarium list` shows the ids.",
-        )
 
 
 def scope_of(where: Where) -> Scope:

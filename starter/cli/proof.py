@@ -6,7 +6,10 @@ from pathlib import Path
 from horarium.control.audit import Audit, audit, document
 from horarium.control.reckoning import Problem
 from horarium.control.seals import Verified
-from starter.cli.installation import catalog_of, find
+from horarium.schedule.identity import ScheduleKey, Scope, schedule_key
+from starter.cli.embedded import Embedded
+from starter.cli.finding import find
+from starter.cli.installation import catalog_of
 from starter.cli.printing import Output, print_table, printable, short_ids, show
 from worker.settings import load
 
@@ -18,7 +21,9 @@ async def show_audit(written: str | None, *, grace: timedelta, data: Path | None
     """Audit one schedule or all of the environment. The status is 1 if anything is not as it should be."""
     settings = load(data=data)
     async with catalog_of(settings) as catalog:
-        subject = settings.scope if written is None else await find(catalog, settings, written)
+        subject: Scope | ScheduleKey = settings.scope
+        if written is not None:
+            subject = schedule_key(settings.scope, await find(Embedded(catalog, settings), written))
         result = await catalog.read(audit, subject, now=datetime.now(UTC), grace=grace)
     show(document(result), output, lambda: _print(result))
     return 0 if result.clean else 1

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from horarium.schedule.identity import instant_text
+from starter.cli.finding import find
 from starter.cli.place import Document, Lines, Place, Where, reach
 from starter.cli.printing import (
     Output,
@@ -29,7 +30,7 @@ LONGEST_DETAIL = 16
 async def get(written: str, *, revision: int | None, where: Where, output: Output | None) -> int:
     """Show the record of a schedule, at its head or at one revision."""
     async with reach(where) as place:
-        schedule_id = await place.find(written)
+        schedule_id = await find(place, written)
         answer = await place.record(schedule_id, revision=revision)
         outlook = await _outlook(place, schedule_id) if wants_table(output) else (None, None)
         silent = await _silence(place) if wants_table(output) else None
@@ -165,7 +166,7 @@ def _enabled_text(activation: Document | None) -> str:
 async def events(written: str, *, after: int, limit: int, where: Where, output: Output | None) -> int:
     """Show who changed what about a schedule."""
     async with reach(where) as place:
-        schedule_id = await place.find(written)
+        schedule_id = await find(place, written)
         found = await place.events(schedule_id, after=after, limit=limit)
     cursor = found[-1]["id"] if len(found) == limit else None
     answer = {"events": found, "next_cursor": cursor}

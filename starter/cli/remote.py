@@ -1,21 +1,16 @@
 """A server as a place to act, over its API. Its problems are raised as the errors that the catalog itself raises."""
 
-import uuid
 from collections.abc import Awaitable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from horarium.client import Client, Problem, Unreachable, problems
-from horarium.control.records import SHORTEST_PREFIX
-from horarium.errors import Conflict, InvalidSchedule, NotAdmissible, NotFound, Unavailable
-from horarium.schedule.identity import Scope, schedule_key
-from starter.cli.place import Document, Lines, refuse_short
+from horarium.errors import InvalidSchedule, NotAdmissible, Unavailable
+from horarium.schedule.identity import Scope
+from starter.cli.place import Document, Lines
 
 LARGEST_PAGE = 1_000
 """Lines of a ledger, events or instants that the API gives at once."""
-_SHOWN_MATCHES = 5
-_UUID_LENGTH = 36
-_HEX_DIGITS = 32
 T = TypeVar("T")
 
 
@@ -26,50 +21,24 @@ class Remote:
 
     def __init__(self, client: Client, scope: Scope) -> None:
         self._client = client
-        self._scope = scope
+        self.scope = scope
 
     async def environment(self) -> Document:
         """The environment as the server shows it."""
-        return dict((await _plain(self._client.environments.get(self._scope))).document)
+        return dict((await _plain(self._client.environments.get(self.scope))).document)
 
     async def last_beat(self) -> datetime | None:
         """A server does not tell."""
         return None
 
-    async def find(self, written: str) -> str:
-        """The schedule that a person means. The directory is ordered by id, so a page of it shows what begins so."""
-        refuse_short(written)
-        start = written.lower()
-        digits = start.replace("-", "")
-        if not SHORTEST_PREFIX <= len(start) < _UUID_LENGTH or set(digits) - set("0123456789abcdef"):
-            return schedule_key(self._scope, written).schedule_id
-        first = int(digits.ljust(_HEX_DIGITS, "0")[:_HEX_DIGITS], 16)
-        after = None if first == 0 else str(uuid.UUID(int=first - 1))
-        page = await self.directory(limit=_SHOWN_MATCHES + 1, after=after, include_retired=True)
-        found = [each["schedule_id"] for each in page["schedules"] if each["schedule_id"].startswith(start)]
-        if not found:
-            raise NotFound(
-                "schedule_not_found",
-                f"No schedule in {self._scope.org_id}/{self._scope.environment_id} has an id that begins with {start!r}.",
-                next_step="`horarium list` shows those that are there.",
-            )
-        if len(found) > 1:
-            more = " and more" if len(found) > _SHOWN_MATCHES else ""
-            raise Conflict(
-                "ambiguous_schedule_id",
-                f"Several schedules begin with {start!r}: {', '.join(found[:_SHOWN_MATCHES])}{more}.",
-                next_step="Write more of the id.",
-            )
-        return str(found[0])
-
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document:
         """A schedule at its head or at one revision."""
-        found = await _plain(self._client.schedules.get(self._scope, schedule_id, revision=revision))
+        found = await _plain(self._client.schedules.get(self.scope, schedule_id, revision=revision))
         return dict(found.document)
 
     async def directory(self, *, limit: int, after: str | None, include_retired: bool) -> Document:
         """A page of schedules."""
-        page = self._client.schedules.list(self._scope, limit=limit, after=after, include_retired=include_retired)
+        page = self._client.schedules.list(self.scope, limit=limit, after=after, include_retired=include_retired)
         return dict((await _plain(page)).document)
 
     async def occurrences(self, schedule_id: str, wanted: Lines, *, limit: int) -> list[Document]:
@@ -79,7 +48,7 @@ class Remote:
         while len(newest) < limit:
             page = await _plain(
                 self._client.schedules.occurrences(
-                    self._scope,
+                    self.scope,
                     schedule_id,
                     since=wanted.since,
                     until=wanted.until,
@@ -102,7 +71,7 @@ class Remote:
         found: list[Document] = []
         while len(found) < limit:
             most = min(limit - len(found), LARGEST_PAGE)
-            page = await _plain(self._client.schedules.events(self._scope, schedule_id, after=after, limit=most))
+            page = await _plain(self._client.schedules.events(self.scope, schedule_id, after=after, limit=most))
             found += page.document["events"]
             if page.next_cursor is None:
                 break
@@ -112,24 +81,24 @@ class Remote:
     async def preview(self, spec: Any, *, since: datetime, until: datetime | None, limit: int) -> Document:
         """When a configuration is due, as the server's zone data has it."""
         most = min(limit, LARGEST_PAGE)
-        shown = self._client.schedules.preview(self._scope, spec, since=since, until=until, limit=most)
+        shown = self._client.schedules.preview(self.scope, spec, since=since, until=until, limit=most)
         return dict((await _plain(shown)).document)
 
     async def publish(self, request: Mapping[str, Any], key: str) -> Document:
         """Store a version."""
-        return dict((await _plain(self._client.schedules.publish(self._scope, request, key))).document)
+        return dict((await _plain(self._client.schedules.publish(self.scope, request, key))).document)
 
     async def set_enabled(self, request: Mapping[str, Any], key: str) -> Document:
         """Enable or pause."""
-        return dict((await _plain(self._client.schedules.set_enabled(self._scope, request, key))).document)
+        return dict((await _plain(self._client.schedules.set_enabled(self.scope, request, key))).document)
 
     async def retire(self, request: Mapping[str, Any], key: str) -> Document:
         """Retire for good."""
-        return dict((await _plain(self._client.schedules.retire(self._scope, request, key))).document)
+        return dict((await _plain(self._client.schedules.retire(self.scope, request, key))).document)
 
     async def trigger(self, request: Mapping[str, Any], key: str) -> Document:
         """Ask for a run now."""
-        return dict((await _plain(self._client.schedules.trigger(self._scope, request, key))).document)
+        return dict((await _plain(self._client.schedules.trigger(self.scope, request, key))).document)
 
 
 async def _plain(call: Awaitable[T]) -> T:

@@ -77,7 +77,6 @@ ELSEWHERE = {
     "output_too_large": FOR_AGENTS,
     "output_unwritable": FOR_AGENTS,
     "too_early": FOR_AGENTS,
-    "ambiguous_schedule_id": "the command line's own, for the beginning of an id",
     "invalid_limit": BEFORE,
     "invalid_principal": BEFORE,
     "invalid_schedule_id": BEFORE,

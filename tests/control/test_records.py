@@ -17,8 +17,8 @@ from horarium.catalog.schedules import (
 from horarium.catalog.tables import environments
 from horarium.control.activation import Reviewed, retire, send_to_review
 from horarium.control.publication import publish
-from horarium.control.records import directory, events, occurrences, record, resolve
-from horarium.errors import Conflict, NotFound, Refused
+from horarium.control.records import directory, events, occurrences, record
+from horarium.errors import NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition, Fate, Reason, Span
 
@@ -346,20 +346,6 @@ def test_events_tell_who_did_what_in_order(connection):
         ("retired", "grace", "2027-03-01T09:01:00Z"),
     ]
     assert events(connection, key(), after=everything[0]["id"]) == everything[1:]
-
-
-def test_a_schedule_is_found_by_the_beginning_of_its_id(connection):
-    published(connection)
-    published(connection, "7b0c7cff-0000-4000-8000-000000000000")
-    assert resolve(connection, SCOPE, ID.upper()) == key()
-    assert resolve(connection, SCOPE, ID[:8]) == key()
-    with pytest.raises(Conflict, match="ambiguous_schedule_id"):
-        resolve(connection, SCOPE, "7b0c7c")
-    for written in ("7b0c7", "7b0c7%", "zzzzzz", ""):
-        with pytest.raises(Refused, match="invalid_schedule_id"):
-            resolve(connection, SCOPE, written)
-    with pytest.raises(NotFound, match="begins with '123456'"):
-        resolve(connection, SCOPE, "123456")
 
 
 @pytest.mark.parametrize(
