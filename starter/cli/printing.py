@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -21,6 +22,9 @@ MIN_WRAPPED = 10
 SHORT_ID = 8
 """Characters of an id that a table shows where the whole is too long for it."""
 
+_STEERING = re.compile("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
+"""Controls, and marks that turn the direction of writing, which JSON lets stand as they are."""
+
 
 class Output(StrEnum):
     """A form of output that a person may ask for."""
@@ -38,7 +42,9 @@ def show(
         case Output.JSON:
             print(json_text(document, indent=2 if sys.stdout.isatty() else None))
         case Output.YAML:
-            print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
+            text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+            # YAML escapes such characters only together with all others that are not ASCII.
+            print(yaml.safe_dump(document, sort_keys=False) if _STEERING.search(text) else text, end="")
         case None if not sys.stdout.isatty():
             for each in [document] if lines is None else lines:
                 print(json_text(each))
@@ -52,8 +58,9 @@ def wants_table(output: Output | None) -> bool:
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
-    """A document as JSON, in one line unless indented."""
-    return json.dumps(document, ensure_ascii=False, indent=indent)
+    """A document as JSON, in one line unless indented. What could steer a terminal is escaped in it."""
+    text = json.dumps(document, ensure_ascii=False, indent=indent)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: Collection[str] = ()) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from horarium.errors import HorariumError, InvalidSchedule, NotAdmissible, Refused
 from horarium.schedule.ledger import Reason
 from starter.cli.place import Where
-from starter.cli.printing import Output, json_text, near
+from starter.cli.printing import Output, json_text, near, printable
 from starter.cli.review import Uncertain
 from worker.exit import run
 from worker.settings import load
@@ -39,7 +39,9 @@ async def _told(
             told = as_document(error)
             print(json_text(told if file is None or not told["faults"] else {**told, "file": file}), file=sys.stderr)
         else:
-            print(*_lines(error, file, where), sep="\n", file=sys.stderr)
+            # What is told may come from anybody: from a document, or from what answers at an address.
+            lines = (each for told in _lines(error, file, where) for each in told.split("\n"))
+            print(*map(printable, lines), sep="\n", file=sys.stderr)
         return 1
 
 
