@@ -17,7 +17,7 @@ from horarium.api.guard import Guard
 from horarium.api.hands import Hands
 from horarium.api.limits import Limits
 from horarium.api.problems import Rejected
-from horarium.api.routes import environments, health, ledger, previews, receipts, runs, schedules
+from horarium.api.routes import environments, health, inputs, ledger, previews, receipts, runs, schedules
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
 from horarium.authority.asking import Authority
@@ -26,7 +26,9 @@ from horarium.control.principals import WRITE_SCOPE
 from horarium.errors import HorariumError, Misconfigured
 
 _logger = structlog.get_logger(__name__)
-_ROUTERS = tuple(module.router for module in (environments, schedules, previews, receipts, ledger, runs, health))
+_ROUTERS = tuple(
+    module.router for module in (environments, schedules, previews, receipts, ledger, runs, inputs, health)
+)
 _TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Operations")
 
 

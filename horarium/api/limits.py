@@ -78,6 +78,12 @@ class Buckets:
             headers={"Retry-After": str(seconds)},
         )
 
+    def give_back(self, caller: object) -> None:
+        """Return what a request took, which turned out to be limited in another name."""
+        bucket = self._buckets.get(caller)
+        if bucket is not None:
+            bucket.tokens = min(self._rate.burst, bucket.tokens + 1)
+
 
 @dataclass(slots=True)
 class _Line:

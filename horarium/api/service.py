@@ -186,7 +186,7 @@ async def authorized(
         raise
     request.state.principal = f"{principal.org_id}/{principal.name}"
     service.principals.take((principal.org_id, principal.name))
-    scope = _scope(org_id, environment_id)
+    scope = scope_in_path(org_id, environment_id)
     authorize(principal, scope, service.required_scope)
     _refuse_repeated(request)
     return Call(service=service, principal=principal, scope=scope)
@@ -203,7 +203,8 @@ def _refuse_repeated(request: Request) -> None:
             raise Rejected(422, "invalid_parameter", f"{name[:40]!r} stands more than once in the query. Keep one.")
 
 
-def _scope(org_id: str, environment_id: str) -> Scope:
+def scope_in_path(org_id: str, environment_id: str) -> Scope:
+    """The environment that a path names; `NotFound` where these cannot be names."""
     if not (NAME.fullmatch(org_id) and NAME.fullmatch(environment_id)):
         raise NotFound(
             "environment_not_found", f"There is no environment {environment_id[:80]!r} in organization {org_id[:80]!r}."

@@ -12,31 +12,46 @@ from horarium.catalog.schedules import find_activation, record_event, require_sc
 from horarium.control import running
 from horarium.control.judgement import judge_reading
 from horarium.control.running import Opened
-from horarium.errors import Forbidden
-from horarium.schedule.identity import schedule_key
+from horarium.errors import Forbidden, NotFound
+from horarium.schedule.identity import Scope, schedule_key
+from horarium.schedule.ledger import Reason
 
 _logger = structlog.get_logger(__name__)
 
 
-async def read_input(catalog: Catalog, authority: Authority, run_id: str, token: str, *, now: datetime) -> bytes:
-    """The input of a running run, for whoever holds its token.
+async def read_input(
+    catalog: Catalog, authority: Authority, run_id: str, token: str, *, scope: Scope | None = None, now: datetime
+) -> bytes:
+    """The input of a running run, for whoever holds its token. With `scope`, the run is one of that environment.
 
     Raises `NotFound` once the run has ended, or with another token; `Forbidden` with the reason's code where the person may
-    read it no longer, which is recorded once for each reason; `Unavailable` where the authority does not answer.
+    read it no longer, which is recorded once for each reason; `Unavailable` where the authority does not answer; and `Refused`
+    with `input_too_large`.
     """
     opened = await catalog.read(running.opened, run_id, token)
+    if scope not in {None, opened.scope}:
+        raise running.not_opened(run_id)
     question = opened.question
     answers = await authority.ask(question)
     objection = await catalog.read(judge_reading, question, answers, now=now)
     if objection is not None:
-        await catalog.write(_note, opened, objection, now=now)
-        _logger.warning("input_refused", run_id=run_id, reason=objection.reason.value)
-        raise Forbidden(
-            objection.reason,
-            f"Run {run_id} may not read its input any more: {objection.sentence}",
-            next_step="Stop reading, and report what was done until now.",
-        )
-    return await authority.read_input(opened.scope, opened.input, person=question.person)
+        raise await _refused(catalog, opened, objection, now=now)
+    try:
+        return await authority.read_input(opened.scope, opened.input, person=question.person)
+    except NotFound as gone:
+        # It was there a moment ago, when the authority was asked.
+        vanished = Objection(reason=Reason.INPUT_UNREADABLE, sentence=gone.sentence, evidence={})
+        raise await _refused(catalog, opened, vanished, now=now) from gone
+
+
+async def _refused(catalog: Catalog, opened: Opened, objection: Objection, *, now: datetime) -> Forbidden:
+    await catalog.write(_note, opened, objection, now=now)
+    _logger.warning("input_refused", run_id=opened.run_id, reason=objection.reason.value)
+    return Forbidden(
+        objection.reason,
+        f"Run {opened.run_id} may not read its input any more: {objection.sentence}",
+        next_step="Stop reading, and report what was done until now.",
+    )
 
 
 def _note(connection: Connection, opened: Opened, objection: Objection, *, now: datetime) -> None:

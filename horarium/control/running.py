@@ -103,9 +103,12 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
 
     The contents themselves are read and written by the caller, after this: no transaction waits for a disk.
     """
-    schedule, entry, run = _find(connection, run_id, lock=False)
+    try:
+        schedule, entry, run = _find(connection, run_id, lock=False)
+    except NotFound:
+        raise not_opened(run_id) from None
     if run.token_hash is None or not secrets.compare_digest(run.token_hash, _hash(token)):
-        raise NotFound("run_not_found", f"There is no run {run_id} that this token opens.")
+        raise not_opened(run_id)
     found = find_live(connection, entry.run_key(schedule.key).activation)
     assert found is not None, "an entry has its activation"
     version = require_version(connection, schedule, found[1].revision)
@@ -118,6 +121,11 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
         output_target=question.request.output_target,
         folder=f"{entry.first_at:%Y%m%dT%H%M%SZ}-{run_id[:8]}",
     )
+
+
+def not_opened(run_id: str) -> NotFound:
+    """The answer to a token that opens nothing, whatever the cause."""
+    return NotFound("run_not_found", f"There is no run {run_id} that this token opens.")
 
 
 def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: datetime) -> ActivationKey | None:

@@ -249,7 +249,7 @@ RAISED = {"Rejected", "Refused", "NotFound", "Conflict", "Unavailable", "Forbidd
 
 def codes_in_the_source() -> set[str]:
     """The code of each refusal that stands in the library's source: a word among its first two arguments."""
-    found = {"internal_error", "misconfigured", "catalog_unavailable"}
+    found = {"internal_error", "misconfigured", "catalog_unavailable", "content_unavailable"}
     library = Path(horarium.__file__).parent
     for path in library.rglob("*.py"):
         if path.is_relative_to(library / "client"):
