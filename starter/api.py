@@ -49,13 +49,14 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
     Raises `Misconfigured` where the port is taken, the catalog has another form, or there is no key for tokens.
     """
     tokens = _tokens(settings, host)
+    authority = settings.authority
     catalog = open_catalog(settings)
     try:
         listener = _listener(host, port)
         async with TemporalHands() as hands:
             app = create_app(
                 catalog,
-                settings.authority,
+                authority,
                 tokens=tokens,
                 hands=hands,
                 limits=_limits(settings),
@@ -78,6 +79,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
             )
             await _serve(server, listener)
     finally:
+        await authority.aclose()
         catalog.close()
 
 

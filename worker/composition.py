@@ -14,6 +14,7 @@ from activities.temporal import RunStarter
 from activities.timetable import Timetable
 from horarium.agents.host import AgentHost
 from horarium.agents.runner import AgentRunner
+from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
 from worker.plugin import WORKFLOWS
 from worker.settings import Settings
@@ -51,9 +52,16 @@ def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Wor
     )
 
 
-def run_worker(client: Client, catalog: Catalog, settings: Settings, clock: WorkerClock | None = None) -> Worker:
-    """Admission."""
-    admissions = Admissions(catalog, settings.authority, client, clock or WorkerClock())
+def run_worker(
+    client: Client,
+    catalog: Catalog,
+    settings: Settings,
+    clock: WorkerClock | None = None,
+    *,
+    authority: Authority | None = None,
+) -> Worker:
+    """Admission. An `authority` that is given stays the caller's to close."""
+    admissions = Admissions(catalog, authority or settings.authority, client, clock or WorkerClock())
     return Worker(
         client,
         task_queue=RUNS_QUEUE,

@@ -7,11 +7,13 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
+from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.agents import CatalogHost
@@ -41,12 +43,17 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
     """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order."""
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
-    build = {"schedules": schedule_worker, "runs": run_worker}
+    authority = settings.authority
+    build: dict[str, Callable[[Client, Catalog, Settings], Worker]] = {
+        "schedules": schedule_worker,
+        "runs": partial(run_worker, authority=authority),
+    }
     watched: list[asyncio.Task[None]] = []
     watchdog = _watchdog(GRACE + LEAVING)
     async with AsyncExitStack() as stack:
         stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
+        stack.push_async_callback(authority.aclose)
         for role in roles:
             worker = build[role](client, catalog, settings)
             await stack.enter_async_context(worker)
@@ -70,11 +77,13 @@ async def serve_agents(settings: Settings, module: str, *, command: str) -> None
     )
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
-    host = CatalogHost(catalog, settings.authority, settings.content, settings.scope)
+    authority = settings.authority
+    host = CatalogHost(catalog, authority, settings.content, settings.scope)
     watchdog = _watchdog(AGENT_GRACE + LEAVING)
     async with AsyncExitStack() as stack:
         stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
+        stack.push_async_callback(authority.aclose)
         keeper = await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
         for worker in agent_workers(client, runner, host):
             await stack.enter_async_context(worker)

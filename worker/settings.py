@@ -5,18 +5,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from activities.pace import Pace
 from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
+from horarium.authority.http import HttpAuthority
 from horarium.authority.local import LocalAuthority
+from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
 
 DEFAULT_DATA = Path(".horarium")
-
-DEFAULT_REQUESTS_PER_SECOND = 50
 
 DEFAULT_REQUESTS_PER_SECOND = 50
 
@@ -40,6 +40,14 @@ class ApiSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteAuthority:
+    """The platform's own authority: its address, and the environment variable that holds the secret shared with it."""
+
+    url: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """One installation as a process sees it.
 
@@ -52,6 +60,7 @@ class Settings:
     scope: Scope
     pace: Pace = field(default_factory=Pace)
     api: ApiSettings = field(default_factory=ApiSettings)
+    remote_authority: RemoteAuthority | None = None
 
     @property
     def key_file(self) -> Path:
@@ -65,8 +74,13 @@ class Settings:
 
     @property
     def authority(self) -> Authority:
-        """Who is asked what may run."""
-        return LocalAuthority(self.content)
+        """Who is asked what may run: one for each who asks for it, and closes it.
+
+        Raises `Misconfigured` where it is a platform's own and the secret shared with it is missing or too short.
+        """
+        if self.remote_authority is None:
+            return LocalAuthority(self.content)
+        return HttpAuthority(base=self.remote_authority.url, keys=keys_named(self.remote_authority.secret))
 
     @property
     def principal(self) -> str:
@@ -88,7 +102,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
 
     `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_STEPS_PER_RUN`; for the
     API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`, `HORARIUM_REQUIRED_SCOPE` and
-    `HORARIUM_REQUESTS_PER_SECOND`. A `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
+    `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and
+    `HORARIUM_AUTHORITY_PRIVATE`. A `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
     """
     named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
     folder = named if data is None else data.absolute()
@@ -106,7 +121,47 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         scope=scope,
         pace=Pace(steps_per_run=_whole_number(environ, "HORARIUM_STEPS_PER_RUN")),
         api=_api(environ),
+        remote_authority=_remote_authority(environ),
     )
+
+
+def _remote_authority(environ: Mapping[str, str]) -> RemoteAuthority | None:
+    url = environ.get("HORARIUM_AUTHORITY_URL") or None
+    if url is None:
+        return None
+    private = environ.get("HORARIUM_AUTHORITY_PRIVATE") or "no"
+    if private not in {"yes", "no"}:
+        raise Misconfigured(f"HORARIUM_AUTHORITY_PRIVATE is {private[:40]!r}; it is yes or no.")
+    parts = _parts(url)
+    if parts is None or parts.username or parts.password or parts.query or parts.fragment:
+        # It is not repeated: whatever else stands in it may be a secret.
+        raise Misconfigured(
+            "HORARIUM_AUTHORITY_URL is an address such as https://authority.example/horarium, without user, password, query "
+            "and fragment."
+        )
+    if parts.scheme != "https" and not (parts.hostname in _LOCAL_HOSTS or private == "yes"):
+        raise Misconfigured(
+            f"HORARIUM_AUTHORITY_URL is {url[:200]!r}; an authority is asked over https://. Over http:// only on this machine, "
+            "or where HORARIUM_AUTHORITY_PRIVATE=yes says that nobody else is on the network between."
+        )
+    secret = environ.get("HORARIUM_AUTHORITY_SECRET") or None
+    if secret is None:
+        raise Misconfigured(
+            "HORARIUM_AUTHORITY_URL is set and HORARIUM_AUTHORITY_SECRET is not. It names the environment variable that holds "
+            "the secret shared with the authority, such as HORARIUM_SECRET_AUTHORITY."
+        )
+    return RemoteAuthority(url=url.rstrip("/"), secret=secret)
+
+
+def _parts(url: str) -> SplitResult | None:
+    """An address over HTTP in its parts; None for anything else."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    fits = url.isascii() and url.isprintable() and " " not in url and port != 0
+    return parts if fits and parts.scheme in {"http", "https"} and parts.hostname else None
 
 
 def _api(environ: Mapping[str, str]) -> ApiSettings:

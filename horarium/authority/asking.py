@@ -86,6 +86,10 @@ class NotAsked(Unavailable):
 class Authority(Protocol):
     """Who and what may run, as far as it is not in the catalog. Asked at every occurrence; no answer is ever kept."""
 
+    @property
+    def holds_money(self) -> bool:
+        """Whether reservations are its own, and are not counted in the catalog."""
+
     async def ask(self, question: Question, *, run_id: str | None = None) -> Answers:
         """Answer a question; one that gets no answer says so in the answers and raises nothing.
 
@@ -100,6 +104,9 @@ class Authority(Protocol):
 
         May be told twice. `Unavailable` where it was not heard.
         """
+
+    async def aclose(self) -> None:
+        """Let go of what it holds; it is not asked any more."""
 
 
 def require_asked(content: Content, question: Question) -> None:

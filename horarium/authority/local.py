@@ -42,6 +42,11 @@ class LocalAuthority:
     contents: Contents
     within: timedelta = ASK_WITHIN
 
+    @property
+    def holds_money(self) -> bool:
+        """It does not: accounts are in the catalog."""
+        return False
+
     async def ask(self, question: Question, *, run_id: str | None = None) -> Answers:
         """Ask about the input and the output target. A disk that hangs or fails gives no answer, and no error."""
         del run_id  # the money is in the catalog
@@ -68,6 +73,9 @@ class LocalAuthority:
 
     async def close_reservation(self, scope: Scope, run_id: str, *, spent: int | None) -> None:
         """Nothing: the money is in the catalog, and was closed there."""
+
+    async def aclose(self) -> None:
+        """Nothing: a thread that still waits for a disk keeps nobody."""
 
 
 async def _in_thread(function: Callable[[], R]) -> R:

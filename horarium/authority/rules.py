@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from horarium.authority.facts import Facts, Question, Surroundings
-from horarium.schedule.configuration import UsageClass
+from horarium.schedule.configuration import RunRequest, UsageClass
 from horarium.schedule.identity import instant_text
 from horarium.schedule.ledger import Reason
 
@@ -33,6 +33,11 @@ def objections(question: Question, facts: Facts, around: Surroundings, *, now: d
     """Everything that speaks against a run now; the first wins where only one is kept."""
     for rule in (_environment, _person, _usage, _agent, _input, _grants, _budget, _output):
         yield from rule(question, facts, around, now)
+
+
+def may_cost(request: RunRequest) -> bool:
+    """Whether an admitted run of a request reserves anything."""
+    return request.budget_id is not None and request.usage_class is not UsageClass.TEST_SIMULATION
 
 
 def reservation_of(question: Question, facts: Facts) -> int:

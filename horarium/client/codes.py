@@ -190,6 +190,10 @@ class ContentUnavailable(Unavailable, code="content_unavailable"):
     """The disk with inputs and outputs does not answer, so whether a run could read and write is not known now."""
 
 
+class AuthorityUnavailable(Unavailable, code="authority_unavailable"):
+    """The platform's own authority gives no valid answer now, so whether a run would be admitted is not known."""
+
+
 class KeysUnavailable(Unavailable, code="keys_unavailable"):
     """The keys that tokens are checked with cannot be fetched now."""
 

@@ -1,6 +1,7 @@
 """The embedded catalog of a data folder as a place to act, recorded as `local:{user}`."""
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -72,18 +73,19 @@ class Embedded:
 
     async def set_enabled(self, request: Mapping[str, Any], key: str) -> Document:
         """Enable or pause."""
-        receipt = await asked_outside(
-            self._settings.authority,
-            lambda content: self._catalog.write(
-                operations.set_activation,
-                self._person,
-                self.scope,
-                dict(request),
-                key,
-                content=content,
-                now=_now(),
-            ),
-        )
+        async with aclosing(self._settings.authority) as authority:
+            receipt = await asked_outside(
+                authority,
+                lambda content: self._catalog.write(
+                    operations.set_activation,
+                    self._person,
+                    self.scope,
+                    dict(request),
+                    key,
+                    content=content,
+                    now=_now(),
+                ),
+            )
         return receipt.document
 
     async def retire(self, request: Mapping[str, Any], key: str) -> Document:

@@ -15,6 +15,8 @@ from horarium.api.limits import Limits, Rate
 from horarium.api.metrics import Metrics
 from horarium.api.problems import TITLES
 from horarium.api.tokens import FetchedKeys, TokenVerifier
+from horarium.authority.asking import Answers
+from horarium.authority.local import LocalAuthority
 from horarium.catalog.failures import OutcomeUnknown
 from horarium.catalog.tables import environments, workers
 from horarium.control import operations, pages
@@ -68,6 +70,7 @@ FOR_AGENTS = "raised to agents and their runners, which do not come over this AP
 BEFORE = "the API finds the fault itself, before the control plane is asked"
 ELSEWHERE = {
     "agent_missing": FOR_AGENTS,
+    "bad_signature": "It is for whoever verifies a message; a caller is told what a stranger is told.",
     "already_begun": FOR_AGENTS,
     "event_not_handled": FOR_AGENTS,
     "input_too_large": FOR_AGENTS,
@@ -345,6 +348,17 @@ def _(api):
     receipt = api.publish()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(api.content), "has_input", fails)
+        return api.change(receipt, 0, "enable")
+
+
+@reaches("authority_unavailable", 503)
+def _(api):
+    async def gives_none(_self, question, **_):
+        return Answers(question=question, unanswered="It is silent.", unanswered_code="authority_unavailable")
+
+    receipt = api.publish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalAuthority, "ask", gives_none)
         return api.change(receipt, 0, "enable")
 
 
