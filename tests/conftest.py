@@ -44,7 +44,7 @@ def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tempor
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for the session. A test that stops or kills a server brings one with it."""
-    server = PostgresServer()
+    server = PostgresServer(max_connections=300)
     server.start()
     yield server
     server.remove()

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, RowMapping, insert, select, update
 
 from horarium.catalog.tables import activations, audit_events, environments, schedules, versions
+from horarium.catalog.upsert import make_sure
 from horarium.errors import Fault, InvalidSchedule, NotFound
 from horarium.schedule.configuration import StoredConfiguration, read_stored
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
@@ -120,18 +121,18 @@ class Activation:
 
 def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runtime_profile: str) -> None:
     """Create a development environment if it is not there; an existing one is left as it is."""
-    if find_environment(connection, scope) is None:
-        connection.execute(
-            insert(environments).values(
-                org_id=scope.org_id,
-                environment_id=scope.environment_id,
-                mode=mode,
-                authority_epoch=1,
-                reset_generation=1,
-                runtime_profile=runtime_profile,
-                development=mode == "simulation",
-            )
-        )
+    make_sure(
+        connection,
+        environments,
+        {"org_id": scope.org_id, "environment_id": scope.environment_id},
+        {
+            "mode": mode,
+            "authority_epoch": 1,
+            "reset_generation": 1,
+            "runtime_profile": runtime_profile,
+            "development": mode == "simulation",
+        },
+    )
 
 
 def find_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment | None:
@@ -211,18 +212,18 @@ def list_schedules(
 
 
 def insert_schedule(connection: Connection, key: ScheduleKey, *, contract: str, now: datetime) -> Schedule:
-    """A new schedule without a version."""
-    connection.execute(
-        insert(schedules).values(
-            org_id=key.org_id,
-            environment_id=key.environment_id,
-            schedule_id=key.schedule_id,
-            contract=contract,
-            head_revision=0,
-            generation=0,
-            created_at=now,
-            unobserved=False,
-        )
+    """A new schedule without a version, locked; or, where somebody else was faster, the one that is there by now."""
+    make_sure(
+        connection,
+        schedules,
+        {"org_id": key.org_id, "environment_id": key.environment_id, "schedule_id": key.schedule_id},
+        {
+            "contract": contract,
+            "head_revision": 0,
+            "generation": 0,
+            "created_at": now,
+            "unobserved": False,
+        },
     )
     return require_schedule(connection, key, lock=True)
 

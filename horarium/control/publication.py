@@ -51,8 +51,11 @@ def publish(
     configuration = configuration or parse_configuration(document)
     require_environment(connection, key.scope)
     schedule = find_schedule(connection, key, lock=True)
-    head = schedule.head_revision if schedule else 0
-    if schedule is not None and schedule.retired_at is not None:
+    if schedule is None:
+        # Before the head is looked at: whoever publishes the first version at the same time may have been faster.
+        schedule = insert_schedule(connection, key, contract="schedules", now=now)
+    head = schedule.head_revision
+    if schedule.retired_at is not None:
         raise Conflict(
             "schedule_retired",
             f"Schedule {key.schedule_id} was retired; publishing cannot revive it.",
@@ -64,8 +67,6 @@ def publish(
             f"The head of schedule {key.schedule_id} is revision {head}, not {expected_revision}.",
             next_step=f"Read the head, review it, and publish with expected revision {head}.",
         )
-    if schedule is None:
-        schedule = insert_schedule(connection, key, contract="schedules", now=now)
     version = Version(
         revision=head + 1,
         resource_id=str(uuid.uuid4()),
