@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import httpx
 import jwt
 import structlog
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -179,7 +180,8 @@ def keys_of(document: Any) -> tuple[VerificationKey, ...]:
             continue
         try:
             key = jwt.PyJWK(each).key
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+        except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError, UnsupportedAlgorithm) as error:
+            # One that the libraries cannot read must not keep the others from being used.
             _logger.warning("token_key_left_out", kid=str(each.get("kid"))[:80], error=repr(error))
             continue
         algorithm = algorithm_of(key)

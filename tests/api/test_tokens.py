@@ -337,6 +337,8 @@ def test_keys_that_are_not_for_us_are_left_out():
         {"kty": "oct", "k": "c2VjcmV0", "kid": "secret"},
         {**jwk(OTHER.public_key(), "x"), "kid": 3},
         {"kty": "unheard of"},
+        {**jwk(OTHER.public_key(), "none"), "alg": "none"},
+        {**jwk(EC.public_key(), "none, and elliptic"), "alg": "none"},
     ]
     assert [key.kid for key in keys_of({"keys": [*others, good]})] == ["ours"]
 
