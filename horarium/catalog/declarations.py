@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, insert, or_, select
+from sqlalchemy import Connection, RowMapping, and_, delete, insert, or_, select
 
 from horarium.catalog.tables import authority_events, declarations, stops
-from horarium.catalog.upsert import upsert
+from horarium.catalog.upsert import make_sure, upsert
 from horarium.schedule.identity import Scope
 
 ORGANIZATION = ""
 """As an environment: the organization as a whole."""
+_ITSELF = "organization"
+"""The kind of the one row that stands for an organization. It declares nothing and is there to be locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,19 @@ def find_declarations(
 
 def list_declarations(connection: Connection, scope: Scope) -> Sequence[Declaration]:
     """Everything that is declared for an environment and its organization, by kind and name."""
-    query = _of(scope).order_by(declarations.c.kind, declarations.c.name)
+    query = _of(scope).where(declarations.c.kind != _ITSELF).order_by(declarations.c.kind, declarations.c.name)
     return [_declaration(row) for row in connection.execute(query).mappings()]
+
+
+def lock_organization(connection: Connection, scope: Scope) -> None:
+    """Let nobody else who calls this for the organization go on until the transaction ends.
+
+    Whoever changes what stands for all environments does. The lock of an environment is taken before it, never after.
+    """
+    key = {**_owner(scope, everywhere=True), "kind": _ITSELF, "name": scope.org_id}
+    make_sure(connection, declarations, key, {"version": 0, "facts": {}})
+    row = and_(*(declarations.c[column] == value for column, value in key.items()))
+    connection.execute(select(declarations.c.version).where(row).with_for_update())
 
 
 def declare(
@@ -89,9 +102,17 @@ def find_stop(connection: Connection, scope: Scope) -> StoredStop | None:
         .limit(1)
     )
     row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        return None
-    return StoredStop(environment_id=row["environment_id"], since=row["since"], by=row["by"], because=row["because"])
+    return None if row is None else _stop(row)
+
+
+def list_stops(connection: Connection, scope: Scope) -> Sequence[StoredStop]:
+    """The kill switches that are on for an environment and for its organization, the organization's first."""
+    query = (
+        select(stops)
+        .where(stops.c.org_id == scope.org_id, stops.c.environment_id.in_([ORGANIZATION, scope.environment_id]))
+        .order_by(stops.c.environment_id)
+    )
+    return [_stop(row) for row in connection.execute(query).mappings()]
 
 
 def set_stop(connection: Connection, scope: Scope, *, everywhere: bool, by: str, because: str, now: datetime) -> None:
@@ -128,8 +149,13 @@ def record_act(
     return number
 
 
-def list_acts(connection: Connection, scope: Scope, *, after: int, limit: int) -> Sequence[RowMapping]:
-    """A page of what operators did in an environment and its organization, oldest first, beginning behind `after`."""
+def list_acts(
+    connection: Connection, scope: Scope, *, after: int = 0, limit: int, newest: bool = False
+) -> Sequence[RowMapping]:
+    """A page of what operators did in an environment and its organization, beginning behind `after`.
+
+    Oldest first; with `newest`, the last ones, newest first.
+    """
     query = (
         select(authority_events)
         .where(
@@ -140,7 +166,7 @@ def list_acts(connection: Connection, scope: Scope, *, after: int, limit: int) -
             ),
             authority_events.c.id > after,
         )
-        .order_by(authority_events.c.id)
+        .order_by(authority_events.c.id.desc() if newest else authority_events.c.id)
         .limit(limit)
     )
     return connection.execute(query).mappings().all()
@@ -155,6 +181,10 @@ def _of(scope: Scope) -> Any:
 
 def _owner(scope: Scope, *, everywhere: bool) -> dict[str, str]:
     return {"org_id": scope.org_id, "environment_id": ORGANIZATION if everywhere else scope.environment_id}
+
+
+def _stop(row: RowMapping) -> StoredStop:
+    return StoredStop(environment_id=row["environment_id"], since=row["since"], by=row["by"], because=row["because"])
 
 
 def _declaration(row: RowMapping) -> Declaration:

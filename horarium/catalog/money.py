@@ -65,6 +65,20 @@ def account(connection: Connection, scope: Scope, kind: str, name: str, *, lock:
     return Account(reserved=0, spent=0) if row is None else Account(reserved=row.reserved, spent=row.spent)
 
 
+def list_accounts(connection: Connection, scope: Scope, kind: str) -> dict[str, Account]:
+    """Everything that was counted for budgets or wallets of an environment, by name; also for those declared no more."""
+    query = (
+        select(accounts)
+        .where(
+            accounts.c.org_id == scope.org_id,
+            accounts.c.environment_id == scope.environment_id,
+            accounts.c.kind == kind,
+        )
+        .order_by(accounts.c.name)
+    )
+    return {row.name: Account(reserved=row.reserved, spent=row.spent) for row in connection.execute(query)}
+
+
 def reserve(
     connection: Connection,
     scope: Scope,

@@ -135,6 +135,30 @@ def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runti
     )
 
 
+def create_environment(connection: Connection, environment: Environment) -> bool:
+    """Store an environment that is not there yet, and say whether it was. One that is there is left as it is."""
+    scope = environment.scope
+    return make_sure(
+        connection,
+        environments,
+        {"org_id": scope.org_id, "environment_id": scope.environment_id},
+        {
+            "mode": environment.mode,
+            "authority_epoch": environment.authority_epoch,
+            "reset_generation": environment.reset_generation,
+            "runtime_profile": environment.runtime_profile,
+            "development": environment.development,
+            "live_needs_approval": environment.live_needs_approval,
+        },
+    )
+
+
+def change_environment(connection: Connection, scope: Scope, **values: Any) -> None:
+    """Set columns of an environment. The caller holds its lock."""
+    here = (environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id)
+    connection.execute(update(environments).where(*here).values(**values))
+
+
 def find_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment | None:
     """The environment, or None. With `lock`, nobody else who locks it goes on until the transaction ends."""
     query = select(environments).where(
@@ -167,7 +191,7 @@ def environment_not_found(scope: Scope) -> NotFound:
     return NotFound(
         "environment_not_found",
         f"There is no environment {scope.environment_id!r} in organization {scope.org_id!r}.",
-        next_step="`horarium dev` and `horarium setup` create the one that they are told to serve.",
+        next_step="`horarium dev` and `horarium setup` create the one that they serve, and `horarium authority apply` any.",
     )
 
 

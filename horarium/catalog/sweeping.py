@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, case, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select, tuple_, update
 
-from horarium.catalog.tables import activations, entries, runs, runtime, schedules
+from horarium.catalog.tables import activations, entries, environments, runs, runtime, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import HOLDING, Disposition
 
@@ -120,6 +120,55 @@ def lingering(connection: Connection, scope: Scope) -> Sequence[tuple[int, Activ
         (row.id, _activation_key(row.org_id, row.environment_id, row.schedule_id, row.generation), row.ended_as)
         for row in connection.execute(query)
     ]
+
+
+def enabled_before(
+    connection: Connection, scope: Scope, *, limit: int, after: int = 0
+) -> Sequence[tuple[int, ActivationKey]]:
+    """Live activations that were enabled in an earlier state of their environment: `(schedule row, key)`, a page of them.
+
+    They fire no more: each occurrence is refused. The next page begins behind the row `after`.
+    """
+    query = (
+        select(
+            schedules.c.id,
+            schedules.c.org_id,
+            schedules.c.environment_id,
+            schedules.c.schedule_id,
+            activations.c.generation,
+        )
+        .select_from(_WITH_ENVIRONMENTS)
+        .where(*_enabled_before(scope), schedules.c.id > after)
+        .order_by(schedules.c.id)
+        .limit(limit)
+    )
+    return [
+        (row.id, _activation_key(row.org_id, row.environment_id, row.schedule_id, row.generation))
+        for row in connection.execute(query)
+    ]
+
+
+def count_enabled_before(connection: Connection, scope: Scope) -> int:
+    """How many `enabled_before` lists in all."""
+    query = select(func.count()).select_from(_WITH_ENVIRONMENTS).where(*_enabled_before(scope))
+    return connection.execute(query).scalar_one()
+
+
+_WITH_ENVIRONMENTS = activations.join(schedules, activations.c.schedule == schedules.c.id).join(
+    environments,
+    and_(
+        environments.c.org_id == schedules.c.org_id,
+        environments.c.environment_id == schedules.c.environment_id,
+    ),
+)
+
+
+def _enabled_before(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+    moved = or_(
+        activations.c.environment_epoch != environments.c.authority_epoch,
+        activations.c.reset_generation != environments.c.reset_generation,
+    )
+    return (*_behind(scope), activations.c.ended_at.is_(None), activations.c.enabled.is_(True), moved)
 
 
 def mark_closed(connection: Connection, activation_rows: Sequence[int]) -> None:

@@ -17,7 +17,11 @@ def upsert(connection: Connection, table: Table, key: Mapping[str, Any], values:
     )
 
 
-def make_sure(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Make a row with that primary key and `values` where there is none; one that is there is left as it is."""
+def make_sure(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Make a row with that primary key and `values` where there is none, and say whether it was made.
+
+    One that is there is left as it is. Of two that make it at once, the second waits for the first and finds its row.
+    """
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(dialect.insert(table).values(**key, **values).on_conflict_do_nothing())
+    made = connection.execute(dialect.insert(table).values(**key, **values).on_conflict_do_nothing())
+    return made.rowcount > 0

@@ -9,6 +9,8 @@ from horarium.schedule.identity import Scope
 
 WRITE_SCOPE = "synapse:schedules:write"
 """The scope of every operation on schedules, reads included, unless the installation sets another (seed 000)."""
+OPERATOR_SCOPE = "horarium:authority:write"
+"""The scope of everything that operators do, reads included, unless the installation sets another."""
 MAX_NAME = 200
 """Characters of a principal's name."""
 
@@ -68,7 +70,7 @@ def require_scope(principal: Principal, required: str) -> None:
     if principal.kind is not PrincipalKind.LOCAL and required not in principal.scopes:
         raise Forbidden(
             "scope_missing",
-            f"{principal.name!r} does not hold the scope {required!r}, which every operation on schedules needs.",
+            f"{principal.name!r} does not hold the scope {required!r}, which this operation needs.",
             next_step="Use a token with that scope.",
         )
 
@@ -78,6 +80,7 @@ def require_human(principal: Principal) -> None:
     if principal.kind is PrincipalKind.KEY:
         raise Forbidden(
             "human_session_required",
-            f"{principal.name!r} is a key. Enabling, pausing, retiring and running now need a person's own session.",
-            next_step="Ask a person to do it; a key may publish and read.",
+            f"{principal.name!r} is a key, and this needs a person's own session: enabling, pausing, retiring and running now, "
+            "and of an operator's acts all but applying a file.",
+            next_step="Ask a person to do it; a key may publish, read, and apply.",
         )

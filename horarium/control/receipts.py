@@ -58,15 +58,18 @@ def perform(
     *,
     operation: str,
     body: object,
-    expected: Preconditions,
+    expected: Preconditions | None,
     now: datetime,
     act: Act,
+    outlives_resets: bool = False,
 ) -> Receipt:
     """Carry out a mutation and bind the caller's key to its receipt, in the one transaction of `connection`.
 
     A key that is bound already gives its receipt again, if operation and body are the same and the environment was not reset
-    since; a newer authority epoch alone refuses nothing then. A refused request binds no key. Whether the principal still may
-    do it is asked by the caller, before this.
+    since; a newer authority epoch alone refuses nothing then. With `outlives_resets` a reset refuses nothing either: what
+    operators do is about the environment, and not in it. A refused request binds no key. Whether the principal still may do
+    it is asked by the caller, before this. `expected` is None for what is right in every state of the environment. An `act`
+    that changes the numbers of the environment tells them in its part of the document.
 
     Raises `InvalidSchedule` for a key that is none, `Conflict` with `idempotency_key_reused`, `environment_reset` or
     `environment_epoch_changed`, and whatever `act` raises; then nothing has changed.
@@ -76,15 +79,16 @@ def perform(
     body_digest = digest(body)
     stored = receipts.find_receipt(connection, scope, principal.name, key)
     if stored is not None:
-        return _replayed(environment, stored, operation, body_digest)
-    _require(environment, expected)
+        return _replayed(environment, stored, operation, body_digest, outlives_resets=outlives_resets)
+    if expected is not None:
+        _require(environment, expected)
     receipt_id = str(uuid.uuid4())
     document = {
         "receipt_id": receipt_id,
         "operation": operation,
-        **act(environment, receipt_id),
         "environment_epoch": environment.authority_epoch,
         "reset_generation": environment.reset_generation,
+        **act(environment, receipt_id),
         "created_at": instant_text(now),
     }
     stored = StoredReceipt(
@@ -112,8 +116,8 @@ def find_receipt(connection: Connection, scope: Scope, principal: Principal, key
         raise NotFound(
             "receipt_not_found",
             f"No receipt of {principal.name!r} has the key {key!r} in {scope.org_id}/{scope.environment_id}.",
-            next_step="A request without a receipt was refused or never arrived. Compare the account and the environment, "
-            "then send the same body with the same key.",
+            next_step="A request without a receipt was refused, or has not arrived so far. Compare the account and the "
+            "environment, then send the same body with the same key.",
         )
     return _receipt(stored.document, replayed=True)
 
@@ -128,7 +132,9 @@ def require_key(key: str) -> None:
         raise InvalidSchedule([Fault("", "invalid_idempotency_key", sentence)])
 
 
-def _replayed(environment: Environment, stored: StoredReceipt, operation: str, body_digest: str) -> Receipt:
+def _replayed(
+    environment: Environment, stored: StoredReceipt, operation: str, body_digest: str, *, outlives_resets: bool
+) -> Receipt:
     if (stored.operation, stored.body_digest) != (operation, body_digest):
         raise Conflict(
             "idempotency_key_reused",
@@ -136,7 +142,7 @@ def _replayed(environment: Environment, stored: StoredReceipt, operation: str, b
             f"{instant_text(stored.created_at)}.",
             next_step="Send the body that belongs to the key, or take a new key for a new request.",
         )
-    if stored.reset_generation != environment.reset_generation:
+    if stored.reset_generation != environment.reset_generation and not outlives_resets:
         raise Conflict(
             "environment_reset",
             f"The environment was reset since: from generation {stored.reset_generation} to "

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from horarium.authority.declared import MAX_AMOUNT
 from horarium.calendar.faults import Faults, pointer, shown
 from horarium.errors import Fault, InvalidSchedule
 from horarium.schedule.configuration import Configuration, parse_configuration
@@ -17,6 +18,8 @@ from horarium.schedule.identity import is_schedule_id
 
 MAX_NUMBER: Final = 2**31 - 1
 """The largest revision, generation or epoch: what a column holds."""
+_BOUNDS: Final = {"revision": (1, MAX_NUMBER), "amount": (1, MAX_AMOUNT)}
+"""Of the numbers that do not begin at 0, or go further."""
 _UUID_EXAMPLE = "7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11"
 
 
@@ -176,15 +179,28 @@ def _add(kind: type[BaseModel], error: ErrorDetails, faults: Faults) -> None:
             sentence = f"This is an integer, without quotes or a point; found {found}."
             faults.add(here, "not_an_integer", sentence)
         case "greater_than_equal" | "less_than_equal":
-            least = 1 if last == "revision" else 0
-            faults.add(here, "out_of_range", f"This is an integer from {least} to {MAX_NUMBER:,}; found {found}.")
-        case "bool_type":
-            faults.add(here, "not_a_boolean", f"This is true or false, without quotes; found {found}.")
-        case "string_type":
-            faults.add(here, "not_text", f"This is a text; found {found}.")
-        case "dict_type" | "model_type":
-            faults.add(here, "not_an_object", f"This is an object; found {found}.")
+            least, most = _BOUNDS.get(str(last), (0, MAX_NUMBER))
+            faults.add(here, "out_of_range", f"This is an integer from {least} to {most:,}; found {found}.")
         case "literal_error":
             faults.add(here, "unknown_value", f'This is "allow", or it is left out; found {found}.')
+        case "string_too_short" | "string_too_long":
+            faults.add(
+                here, "wrong_length", f"{error['msg'].replace('String should have', 'This has')}; found {found}."
+            )
+        case code if code in _EXPECTED:
+            told, sentence = _EXPECTED[code]
+            faults.add(here, told, f"{sentence}; found {found}.")
         case code:
             faults.add(here, code, error["msg"])
+
+
+_EXPECTED: Final = {
+    "bool_type": ("not_a_boolean", "This is true or false, without quotes"),
+    "string_type": ("not_text", "This is a text"),
+    "string_pattern_mismatch": (
+        "invalid_name",
+        "This is a name of letters, digits or any of . _ @ : / -, not beginning with /",
+    ),
+    "dict_type": ("not_an_object", "This is an object"),
+    "model_type": ("not_an_object", "This is an object"),
+}

@@ -1,14 +1,16 @@
 """What the controller concludes from a workflow that is gone, each in one transaction that looks again first."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import find_live
+from horarium.catalog.schedules import find_live, require_environment
 from horarium.catalog.sweeping import Unsettled
 from horarium.control.activation import send_to_review
 from horarium.control.running import Outcome, settle
+from horarium.control.stepping import moved_on
 from horarium.schedule.identity import ActivationKey
 from horarium.schedule.ledger import Disposition, Reason
 
@@ -36,6 +38,23 @@ def settle_lost(connection: Connection, run: Unsettled, *, closed_as: str, now: 
     if entry is None or entry.disposition is not run.disposition:
         return None
     return settle(connection, run.key, _outcome(run, closed_as), now=now)
+
+
+def review_enabled_before(connection: Connection, keys: Sequence[ActivationKey], *, now: datetime) -> int:
+    """Send activations to review whose environment is another one than at enabling; returns how many were.
+
+    What has ended meanwhile, or was enabled anew, is left as it is. They are locked in the order in which they are given.
+    """
+    sent = 0
+    for key in keys:
+        found = find_live(connection, key, lock=True)
+        if found is None or not found[1].is_live:
+            continue
+        moved = moved_on(require_environment(connection, key.schedule.scope), found[1])
+        if moved is not None:
+            send_to_review(connection, *found, because=moved, by=CONTROLLER, now=now)
+            sent += 1
+    return sent
 
 
 def _outcome(run: Unsettled, closed_as: str) -> Outcome:
