@@ -74,8 +74,8 @@ class Receipts:
     def get(self, scope: ScopeLike, key: str) -> Coroutine[Any, Any, Receipt]:
         """The receipt under an idempotency key, to recover an uncertain request; `NotFound` where there is none.
 
-        None means that the operation had not been carried out when this was asked; a request that is still on its way may
-        arrive later. A receipt confirms its operation: the current activation may have changed afterwards. Receipts of
+        Without one the operation had not been carried out when this was asked; a request that is still on its way may arrive
+        later. A receipt confirms its operation: the current activation may have changed afterwards. Receipts of
         other principals are not found.
         """
         return self._caller.send(reading("reading of the receipt", scope, "receipts", key), Receipt)

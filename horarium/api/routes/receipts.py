@@ -38,7 +38,8 @@ async def get_receipt(
     """Look up the receipt of one of the caller's own keys.
 
     A receipt confirms that the operation was completed; the activation may have changed since. Without a receipt the request
-    was refused or never arrived. Before the same body is sent again with the same key, confirm the same account and scope.
+    was refused, or has not arrived so far. Before the same body is sent again with the same key, confirm the same account and
+    scope.
     """
     receipt = await call.service.read(find_receipt, call.scope, call.principal, well_formed_key(key))
     return JSONResponse(receipt.document)
