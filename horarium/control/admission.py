@@ -239,7 +239,7 @@ def _refused(
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
 
 
-def _closed(connection: Connection, schedule: Schedule, disposition: Disposition, reason: Reason) -> Admission:
+def _closed(connection: Connection, schedule: Schedule, disposition: Disposition, reason: Reason | None) -> Admission:
     return Admission(outcome=disposition, reason=reason, nudge=nudge_if_waiting(connection, schedule))
 
 
@@ -255,10 +255,10 @@ def _repeated(
 ) -> Admission:
     if run.owner != owner:
         return Admission(outcome=WITHDRAWN)
-    if run.decision != ADMITTED:
+    if run.decision != ADMITTED or entry.closed_at is not None:
         # The nudge of the first attempt may have been lost with it.
-        return _closed(connection, schedule, entry.disposition, entry.reason or Reason.RUN_LOST)
-    if entry.closed_at is not None or run.agent_version is None or version.is_damaged:
+        return _closed(connection, schedule, entry.disposition, entry.reason)
+    if run.agent_version is None or version.is_damaged:
         return Admission(outcome=WITHDRAWN)
     decided_at = run.decided_at or now
     return _admitted(connection, schedule, version, entry, run=run, decided_at=decided_at, now=now)

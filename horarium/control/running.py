@@ -87,7 +87,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         raise Refused("not_admitted", f"Run {run_id} cannot be begun. {version.fault}")
     token = secrets.token_urlsafe(32)
     ledger.set_disposition(connection, entry, Disposition.STARTED)
-    ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=_hash(token))
+    ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=hash_of(token))
     return Begun(
         run_id=run_id,
         key=key,
@@ -107,7 +107,7 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
         schedule, entry, run = _find(connection, run_id, lock=False)
     except NotFound:
         raise not_opened(run_id) from None
-    if run.token_hash is None or not secrets.compare_digest(run.token_hash, _hash(token)):
+    if run.token_hash is None or not secrets.compare_digest(run.token_hash, hash_of(token)):
         raise not_opened(run_id)
     found = find_live(connection, entry.run_key(schedule.key).activation)
     assert found is not None, "an entry has its activation"
@@ -183,7 +183,8 @@ def settle_kept(connection: Connection, *, now: datetime, limit: int = 100) -> i
 def _settle_money(connection: Connection, run: ledger.Run, outcome: Outcome, *, now: datetime) -> None:
     """What a run reserved is spent, given back, or kept while nobody can say whether it ran (DESIGN.md, section 5).
 
-    A run that its agent has begun costs what it reports, and what was reserved where it reports nothing.
+    A run that its agent has begun costs what it reports, and what was reserved where it reports nothing. One that was sent to
+    an agent behind the gateway http may have begun, unless that refused it, whatever else has ended it meanwhile.
     """
     held = money.find_reservation(connection, run.run_id)
     if held is None:
@@ -193,7 +194,9 @@ def _settle_money(connection: Connection, run: ledger.Run, outcome: Outcome, *, 
         money.settle(connection, run.run_id, spent=max(cost, 0), now=now)
     elif run.begun_at is not None:
         money.settle(connection, run.run_id, spent=held.amount, now=now)
-    elif outcome.reason is Reason.START_UNKNOWN:
+    elif outcome.reason is Reason.START_UNKNOWN or (
+        run.dispatch_sent is not None and outcome.reason is not Reason.DISPATCH_REFUSED
+    ):
         limit = int((run.evidence or {}).get("dispatch", {}).get("max_run_seconds", 0))
         money.keep(connection, run.run_id, until=now + timedelta(seconds=limit))
     else:
@@ -228,5 +231,6 @@ def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Schedule,
     return schedule, entry, run
 
 
-def _hash(token: str) -> str:
+def hash_of(token: str) -> str:
+    """What is kept of a token: enough to know it again."""
     return hashlib.sha256(token.encode()).hexdigest()

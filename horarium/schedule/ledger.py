@@ -165,7 +165,7 @@ _SENTENCES = {
     Reason.NOT_PICKED_UP: "No agent runner took the run in time.",
     Reason.CLAIM_FAILED: "The runner could not claim the run, since the catalog did not answer; the agent never saw it.",
     Reason.START_UNKNOWN: "The run was handed over and its start was never confirmed; it may have run.",
-    Reason.DISPATCH_REFUSED: "The agent's address refused the run.",
+    Reason.DISPATCH_REFUSED: "The agent's address refused the run, or may not be used any more.",
     Reason.DISPATCH_FAILED: "The agent's address could not be reached, so the run was never handed over.",
     Reason.AGENT_REPORTED_FAILURE: "The agent reported that it failed.",
     Reason.AGENT_LOST: "The agent runner stopped in the middle of the run.",
