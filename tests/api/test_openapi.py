@@ -63,7 +63,12 @@ def test_the_cautions_of_the_contract_stand_where_a_caller_reads(page):
     assert "cannot revive" in by_id["retire_schedule"]
     schemas = page["components"]["schemas"]
     assert "It is not the present state" in " ".join(schemas["Receipt"]["description"].split())
-    assert "not proof of a successful" in schemas["Runtime"]["properties"]["observed_at"]["description"]
+    runtime = schemas["Runtime"]["properties"]
+    assert "not proof of a successful" in runtime["observed_at"]["description"]
+    told = runtime["state"]["description"]
+    assert [state for state in runtime["state"]["enum"] if f"`{state}`:" not in told] == []
+    assert "each occurrence still needs authority of its own" in told
+    assert "it does not resume by itself, and a new activation generation is required" in told
 
 
 def test_every_operation_has_a_summary_a_description_and_a_name_of_its_own(page):
@@ -154,6 +159,21 @@ def test_real_answers_are_what_the_page_promises(api, page):
     models.Problem.model_validate(refused.json())
     models.Receipt.model_validate(receipt)
     assert page["components"]["schemas"]["Receipt"]["additionalProperties"] is True
+
+
+def test_the_receipt_of_every_operation_is_described_whole(api):
+    receipt = api.publish()
+    receipts = [receipt, *(api.change(receipt, each, what).json() for each, what in enumerate(("enable", "trigger")))]
+    body = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
+    receipts.append(api.post(f"/runs/{receipts[-1]['run_id']}/cancel", body, key=new()).json())
+    receipts += [api.change(receipt, 1, "pause").json(), api.change(receipt, 2, "retire").json()]
+    operations = [each["operation"] for each in receipts]
+    assert operations == ["publish", "enable", "trigger", "cancel_run", "pause", "retire"]
+    told = models.Receipt.model_fields["operation"].description
+    for each in receipts:
+        models.Receipt.model_validate(each)
+        assert set(each) <= set(models.Receipt.model_fields), each["operation"]
+        assert f"`{each['operation']}`" in told
 
 
 def test_the_page_is_made_once(api):
