@@ -19,8 +19,8 @@ from horarium.catalog.presence import UNSETTLED, Seen, note_sweep, observe_all
 from horarium.catalog.schedules import find_live, require_version
 from horarium.catalog.sweeping import Unsettled, Watched
 from horarium.control import seals
-from horarium.control.sweeping import review_if_live, settle_lost
-from horarium.errors import HorariumError
+from horarium.control.sweeping import REVIEWED_AT_ONCE, review_enabled_before, review_if_live, settle_lost
+from horarium.errors import HorariumError, Unavailable
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition
 from starter.apart import each_apart, log_failure
@@ -93,7 +93,7 @@ class Controller:
 
     async def sweep(self) -> None:
         """Look at everything that should be as it is."""
-        for part in (self._sweep_live, self._sweep_runs, self._seal):
+        for part in (self._review_enabled_before, self._sweep_live, self._sweep_runs, self._seal):
             await _guarded(part)
 
     async def _sweep_live(self) -> None:
@@ -107,6 +107,22 @@ class Controller:
             clean &= await self._observe(some, partial(self._swept, overdue))
         if clean:
             await self.catalog.write(note_sweep, self.scope, began_at=began_at)
+
+    async def _review_enabled_before(self) -> None:
+        """Finish what a new epoch or a reset has begun: whoever gave that command may have died in the middle."""
+        after = 0
+        while page := await self.catalog.read(sweeping.enabled_before, self.scope, limit=REVIEWED_AT_ONCE, after=after):
+            keys, after = [key for _, key in page], page[-1][0]
+            try:
+                await self.catalog.write(review_enabled_before, keys, now=self.now())
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 - the boundary: one that cannot be ended hides no other
+                log_failure("reviewed_one_by_one", error)
+                await each_apart(keys, self._review_one, at_once=1)
+
+    async def _review_one(self, key: ActivationKey) -> int:
+        return await self.catalog.write(review_enabled_before, [key], now=self.now())
 
     async def _sweep_runs(self) -> None:
         before = self.now() - OVERDUE

@@ -15,6 +15,8 @@ from horarium.schedule.identity import ActivationKey
 from horarium.schedule.ledger import Disposition, Reason
 
 CONTROLLER = "system:controller"
+REVIEWED_AT_ONCE = 100
+"""Activations that one transaction sends to review: their locks are held together, and for a fraction of a second."""
 
 
 def review_if_live(connection: Connection, key: ActivationKey, *, because: str, now: datetime) -> bool:
