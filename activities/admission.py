@@ -11,10 +11,13 @@ from activities.clock import WorkerClock
 from activities.failures import translated
 from activities.messages import AdmitRun
 from activities.temporal import nudge
-from horarium.authority.asking import NOTHING_ASKED, Authority
+from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
+from horarium.authority.rules import may_cost
 from horarium.catalog import Catalog
 from horarium.control import admission
-from horarium.control.admission import Admission
+from horarium.control.admission import Admission, Pending
+from horarium.errors import Unavailable
+from horarium.schedule.identity import RunKey
 
 HEARTBEAT_EVERY = timedelta(milliseconds=500)
 """Well below the two seconds after which a silent worker's wait is given to another."""
@@ -22,6 +25,12 @@ HEARTBEAT_EVERY = timedelta(milliseconds=500)
 
 WAITS = 1_600
 """How many may wait in a worker at the same time. A fifth of its slots is left for those that are due."""
+FIRST_SILENCE = timedelta(milliseconds=100)
+LONGEST_SILENCE = timedelta(seconds=5)
+"""Between two questions to an authority that gives no answer: soon at first, then not a burden on what is coming up again."""
+ATTEMPTS_IN_A_WINDOW = 20
+"""At the least, where each gets no answer at once: one that is back for a twentieth of a window is asked in time."""
+JUST_AFTER = timedelta(milliseconds=10)
 BACK_BEFORE = timedelta(seconds=1)
 """How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""
 
@@ -48,19 +57,52 @@ class Admissions:
         info = activity.info()
         self._clock.observe(info.started_time)
         with translated():
-            question = await self._catalog.read(admission.question_of, request.key)
+            pending = await self._catalog.read(admission.pending, request.key)
         await self._wait_for(request)
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
-        answers = NOTHING_ASKED
-        if question is not None:
-            answers = await self._authority.ask(question, run_id=request.key.run_id)
         with translated():
-            decided = await self._catalog.write(
-                admission.decide, request.key, answers, owner=owner, now=self._clock.now()
-            )
+            answers = await self._asked(request.key, pending)
+            try:
+                decided = await self._catalog.write(
+                    admission.decide, request.key, answers, owner=owner, now=self._clock.now()
+                )
+            except Unavailable as silence:
+                if pending is None or answers.unanswered is None:
+                    raise
+                raise self._asked_again(pending, answers.unanswered, silence) from silence
         await nudge(self._client, decided.nudge)
         return decided
+
+    async def _asked(self, key: RunKey, pending: Pending | None) -> Answers:
+        """What the authority says now; nothing where nothing is to be decided, and once the window has passed.
+
+        Then it is told what the last attempt inside the window was told, if it got no answer.
+        """
+        question = None if pending is None else pending.question
+        if pending is None or question is None:
+            return NOTHING_ASKED
+        if self._clock.now() > pending.until:
+            told = activity.info().heartbeat_details
+            return Answers(question=question, unanswered=str(told[0])) if told else NOTHING_ASKED
+        if (
+            self._authority.holds_money
+            and may_cost(question.request)
+            and not await self._catalog.write(admission.announce, key, question, now=self._clock.now())
+        ):
+            return NOTHING_ASKED
+        return await self._authority.ask(question, run_id=key.run_id)
+
+    def _asked_again(self, pending: Pending, unanswered: str, silence: Unavailable) -> ApplicationError:
+        """Another attempt: often within a short window, and once more right behind its end, to say that there was no answer."""
+        activity.heartbeat(unanswered)
+        longest = min(LONGEST_SILENCE, (pending.until - pending.window_from) / ATTEMPTS_IN_A_WINDOW)
+        pause = min(FIRST_SILENCE * 2 ** min(activity.info().attempt - 1, 10), max(longest, FIRST_SILENCE))
+        return ApplicationError(
+            str(silence),
+            type=silence.code,
+            next_retry_delay=min(pause, max(pending.until - self._clock.now(), timedelta(0)) + JUST_AFTER),
+        )
 
     async def _wait_for(self, request: AdmitRun) -> None:
         left = request.key.nominal_time - self._clock.now()

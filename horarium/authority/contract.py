@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from horarium.agents.report import MAX_COST
 from horarium.authority.declared import MAX_AMOUNT, Amount, At, UsageClassName
 from horarium.authority.facts import Facts
 
@@ -110,6 +111,6 @@ class ReservationClosed(_Message):
 
     scope: ScopeTold
     run_id: str = Field(description="The run, as in the path.")
-    spent: Amount | None = Field(
+    spent: Annotated[int, Field(ge=0, le=MAX_COST)] | None = Field(
         description="What the run cost, in minor units, which may be more than was reserved; null to give everything back."
     )

@@ -11,9 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, tuple_, update
 
-from horarium.catalog.tables import accounts, reservations
+from horarium.catalog.tables import accounts, entries, reservations, runs
 from horarium.catalog.upsert import make_sure
 from horarium.schedule.identity import Scope
 
@@ -24,12 +24,17 @@ WALLET = "wallet"
 class ReservationState(StrEnum):
     """Where a reservation stands."""
 
+    ASKED = "asked"
+    """A platform's authority is being asked to reserve, and may have done so whether or not we hear of it."""
     HELD = "held"
     """The amount is taken off its budget."""
     SETTLED = "settled"
     """The run's cost was spent instead."""
     RELEASED = "released"
     """Nothing was spent."""
+
+
+_OPEN = frozenset({ReservationState.ASKED, ReservationState.HELD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,18 @@ class Reservation:
     remote: bool
     settled: int | None
     keep_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """The end of a reservation that a platform's authority holds. `spent` is None where it is given back whole.
+
+    `place` is where it is listed.
+    """
+
+    run_id: str
+    spent: int | None
+    place: tuple[datetime, str]
 
 
 def account(connection: Connection, scope: Scope, kind: str, name: str, *, lock: bool = False) -> Account:
@@ -90,8 +107,16 @@ def reserve(
     remote: bool,
     now: datetime,
 ) -> None:
-    """Take an amount off a budget for a run, once. Whoever calls has locked the account and found room in it."""
+    """Take an amount off a budget for a run, once. Whoever calls has locked the account and found room in it.
+
+    A `remote` one was taken by a platform's authority, and is written down here, in place of what `announce` wrote.
+    """
     assert amount >= 0
+    if remote:
+        held = {"state": ReservationState.HELD, "amount": amount, "budget": budget, "wallet": wallet}
+        asked = and_(reservations.c.run_id == run_id, reservations.c.state == ReservationState.ASKED)
+        if connection.execute(update(reservations).where(asked).values(**held)).rowcount:
+            return
     connection.execute(
         insert(reservations).values(
             run_id=run_id,
@@ -107,6 +132,23 @@ def reserve(
     )
     if not remote:
         _count(connection, scope, BUDGET, budget, reserved=amount)
+
+
+def announce(connection: Connection, scope: Scope, run_id: str, *, budget: str, now: datetime) -> None:
+    """Write down that a platform's authority is about to be asked to reserve for a run; nothing for one written down before.
+
+    Whatever dies from here on, it is known of whom it may hold something.
+    """
+    values = {
+        "org_id": scope.org_id,
+        "environment_id": scope.environment_id,
+        "budget": budget,
+        "amount": 0,
+        "state": ReservationState.ASKED,
+        "remote": True,
+        "made_at": now,
+    }
+    make_sure(connection, reservations, {"run_id": run_id}, values)
 
 
 def find_reservation(connection: Connection, run_id: str, *, lock: bool = False) -> Reservation | None:
@@ -127,7 +169,7 @@ def settle(connection: Connection, run_id: str, *, spent: int, now: datetime) ->
 
 
 def release(connection: Connection, run_id: str, *, now: datetime) -> Reservation | None:
-    """Give back what a run held, once; None where nothing is held."""
+    """Give back what a run held, or may hold, once; None where nothing is held."""
     held = _close(connection, run_id, ReservationState.RELEASED, spent=0, now=now)
     if held is not None and not held.remote:
         _count(connection, held.scope, BUDGET, held.budget, reserved=-held.amount)
@@ -154,6 +196,52 @@ def kept_until(connection: Connection, *, now: datetime, limit: int) -> Sequence
     return [_reservation(row) for row in connection.execute(query)]
 
 
+def abandoned(connection: Connection, scope: Scope, *, limit: int) -> Sequence[str]:
+    """The runs that a platform's authority was asked to reserve for, and that ended, or were withdrawn, undecided."""
+    query = (
+        select(reservations.c.run_id)
+        .select_from(
+            reservations.outerjoin(runs, runs.c.run_id == reservations.c.run_id).outerjoin(
+                entries, entries.c.id == runs.c.entry
+            )
+        )
+        .where(
+            *_open_of(scope),
+            reservations.c.state == ReservationState.ASKED,
+            or_(entries.c.id.is_(None), entries.c.closed_at.is_not(None)),
+        )
+        .order_by(reservations.c.made_at)
+        .limit(limit)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def untold(connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, str] | None) -> Sequence[Untold]:
+    """A page of the ends that a platform's authority has not confirmed yet, oldest reservation first."""
+    place = (reservations.c.made_at, reservations.c.run_id)
+    behind = [] if after is None else [tuple_(*place) > after]
+    query = (
+        select(reservations)
+        .where(*_open_of(scope), reservations.c.remote, reservations.c.state.not_in(sorted(_OPEN)), *behind)
+        .order_by(*place)
+        .limit(limit)
+    )
+    return [
+        Untold(
+            run_id=row.run_id,
+            spent=row.settled if row.state == ReservationState.SETTLED else None,
+            place=(row.made_at, row.run_id),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def mark_told(connection: Connection, run_id: str, *, now: datetime) -> None:
+    """A platform's authority has confirmed the end of a reservation."""
+    told = and_(reservations.c.run_id == run_id, reservations.c.closed_at.is_(None))
+    connection.execute(update(reservations).where(told).values(closed_at=now))
+
+
 def collect(connection: Connection, scope: Scope, wallet: str, amount: int) -> Account:
     """Take what was paid off what a wallet owes, and return what is left."""
     account(connection, scope, WALLET, wallet, lock=True)
@@ -165,7 +253,7 @@ def _close(
     connection: Connection, run_id: str, state: ReservationState, *, spent: int, now: datetime
 ) -> Reservation | None:
     held = find_reservation(connection, run_id, lock=True)
-    if held is None or held.state is not ReservationState.HELD:
+    if held is None or held.state not in _OPEN:
         return None
     if not held.remote:
         # Locked before it is changed, in the order of budget and wallet.
@@ -186,6 +274,15 @@ def _count(connection: Connection, scope: Scope, kind: str, name: str, *, reserv
         update(accounts)
         .where(_account(scope, kind, name))
         .values(reserved=accounts.c.reserved + reserved, spent=accounts.c.spent + spent)
+    )
+
+
+def _open_of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+    """Of one environment, and not closed. Begins at the index of those, which are few: the scope is no way into another."""
+    return (
+        reservations.c.closed_at.is_(None),
+        reservations.c.org_id == scope.org_id,
+        reservations.c.environment_id == scope.environment_id,
     )
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import Answers, Content
 from horarium.authority.facts import Question
-from horarium.authority.rules import Objection
+from horarium.authority.rules import Objection, may_cost
 from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
@@ -97,9 +97,13 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
         return _too_late(connection, schedule, entry, key, content, now=now)
     question = question_about(schedule, version, person=person)
     judgement = judge(connection, question, content, now=now, activation=activation, lock=True)
-    objection = _unselected(key, version) or next(iter(judgement.objections), None)
+    objection = (
+        _unselected(key, version) or next(iter(judgement.objections), None) or _unreserved(question, content, judgement)
+    )
     if objection is not None:
-        _give_back(connection, question, key, content, judgement, now=now)
+        if isinstance(content, Answers) and content.reserved:
+            # Written down, so that it is released below and the platform's authority is told.
+            _reserve(connection, question, key, content, judgement, now=now)
         return _refused(connection, schedule, entry, key, objection, looked_at=judgement.evidence, now=now)
     _reserve(connection, question, key, content, judgement, now=now)
     ledger.set_disposition(connection, entry, Disposition.ADMITTED)
@@ -120,19 +124,46 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
     return _admitted(connection, schedule, version, entry, run=run, decided_at=now, now=now)
 
 
-def question_of(connection: Connection, key: RunKey) -> Question | None:
-    """What has to be asked about a run, which never changes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A run that is not decided yet: what has to be asked about it, which never changes, and its catch-up window.
 
-    None where nothing has to be: there is no such run, it was decided already, or its version cannot be used.
+    Without a question, its version cannot be used, and nothing has to be asked.
     """
+
+    question: Question | None
+    window_from: datetime
+    until: datetime
+
+
+def pending(connection: Connection, key: RunKey) -> Pending | None:
+    """What is to be decided; None where nothing is: there is no such run, or it was decided already."""
     found = find_live(connection, key.activation)
     run = ledger.find_run(connection, key.run_id)
     if found is None or run is None or run.decision is not None:
         return None
     version = require_version(connection, found[0], found[1].revision)
     if version.is_damaged:
-        return None
-    return question_about(found[0], version, person=_person(found[1], run))
+        return Pending(question=None, window_from=run.window_from, until=run.window_from)
+    return Pending(
+        question=question_about(found[0], version, person=_person(found[1], run)),
+        window_from=run.window_from,
+        until=run.window_from + version.configuration.policy.catchup_window,
+    )
+
+
+def announce(connection: Connection, key: RunKey, question: Question, *, now: datetime) -> bool:
+    """Before a platform's authority is asked to reserve for a run: write down that it may, whoever dies meanwhile.
+
+    False where the run was decided, or is nobody's any more, and must not be asked about.
+    """
+    run = ledger.find_run(connection, key.run_id)
+    entry = None if run is None else ledger.entry_of(connection, run)
+    if run is None or entry is None or run.decision is not None or entry.disposition is not Disposition.STAGED:
+        return False
+    if question.request.budget_id is not None and may_cost(question.request):
+        money.announce(connection, question.scope, key.run_id, budget=question.request.budget_id, now=now)
+    return True
 
 
 def _person(activation: Activation, run: ledger.Run) -> str:
@@ -159,6 +190,7 @@ def _too_late(
         )
         return _refused(connection, schedule, entry, key, unanswered, looked_at={}, now=now)
     ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
+    money.release(connection, key.run_id, now=now)
     return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
 
 
@@ -169,7 +201,7 @@ def _reserve(
     budget = question.request.budget_id
     remote = content.reserved if isinstance(content, Answers) else None
     amount = judgement.reserves if not judgement.remote else remote or 0
-    if budget is None or amount == 0:
+    if budget is None or (amount == 0 and not (judgement.remote and may_cost(question.request))):
         return
     wallet = None if judgement.facts.budget is None else judgement.facts.budget.wallet
     money.reserve(
@@ -184,13 +216,20 @@ def _reserve(
     )
 
 
-def _give_back(
-    connection: Connection, question: Question, key: RunKey, content: Content, judgement: Judgement, *, now: datetime
-) -> None:
-    """What a platform's authority has reserved for a run that is refused here is to be released there."""
-    if isinstance(content, Answers) and content.reserved:
-        _reserve(connection, question, key, content, judgement, now=now)
-        money.release(connection, key.run_id, now=now)
+def _unreserved(question: Question, content: Content, judgement: Judgement) -> Objection | None:
+    """A platform's authority that holds the money has to have reserved what the run may cost: there may have been room when it
+    looked, and none any more."""
+    if not judgement.remote or not may_cost(question.request):
+        return None
+    reserved = (content.reserved if isinstance(content, Answers) else None) or 0
+    if reserved >= judgement.reserves:
+        return None
+    return Objection(
+        reason=Reason.BUDGET_EXHAUSTED,
+        sentence=f"The authority has reserved {reserved} minor units in the budget {question.request.budget_id!r}, and a run "
+        f"reserves {judgement.reserves}.",
+        evidence={"budget": question.request.budget_id, "reserved": reserved, "needed": judgement.reserves},
+    )
 
 
 def _way(judgement: Judgement) -> dict[str, object]:
@@ -234,6 +273,7 @@ def _refused(
     now: datetime,
 ) -> Admission:
     ledger.close(connection, entry, Disposition.REFUSED, objection.reason, now=now)
+    money.release(connection, key.run_id, now=now)
     evidence = {**looked_at, "sentence": objection.sentence, **objection.evidence}
     ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)

@@ -15,7 +15,7 @@ from horarium.authority.facts import Question
 from horarium.authority.local import ASK_WITHIN, LocalAuthority
 from horarium.control import activation
 from horarium.control.activation import Changed, Reviewed
-from horarium.control.admission import question_of
+from horarium.control.admission import pending
 from horarium.errors import NotAdmissible, Unavailable
 from horarium.schedule.configuration import RunRequest, UsageClass
 from horarium.schedule.identity import Scope
@@ -187,7 +187,7 @@ def test_a_run_without_an_answer_waits_inside_its_window_and_is_refused_beyond(
     loop = desk.enabled(every(60, window=300))
     loop.step_at(57)
     desk.now = at(60 + late)
-    desk.content = Answers(question=desk.read(question_of, loop.run(60)))  # type: ignore[assignment] # it keeps the same contract
+    desk.content = Answers(question=desk.read(pending, loop.run(60)).question)  # type: ignore[assignment] # it keeps the same contract
     if outcome == "refused":
         admission = desk.admit(loop.run(60))
         assert (admission.outcome, admission.reason) == ("refused", "authority_unavailable")
