@@ -20,7 +20,7 @@ import httpx
 from horarium.client.answers import read
 from horarium.client.problems import OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable, problem
 from horarium.errors import Fault, InvalidSchedule, Misconfigured, Refused
-from horarium.schedule.document import json_faults
+from horarium.schedule.document import MAX_DOCUMENT_BYTES, json_faults
 from horarium.schedule.identity import Scope
 
 Token = str | Callable[[], str | Awaitable[str]]
@@ -149,11 +149,19 @@ def changing(operation: str, scope: ScopeLike, *path: str, request: Mapping[str,
 
 
 def snapshot(request: Mapping[str, Any]) -> bytes:
-    """The request as bytes. Later changes of the caller's own do not reach it. `InvalidSchedule` for what is no JSON."""
+    """The request as bytes. Later changes of the caller's own do not reach it.
+
+    Raises `InvalidSchedule` for what is no JSON, and for what no server reads: it refuses before all of it is sent, and that
+    answer may be lost.
+    """
     plain = dict(request)
     if faults := json_faults(plain):
         raise InvalidSchedule(faults)
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    content = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    if len(content) > MAX_DOCUMENT_BYTES:
+        sentence = f"The request has {len(content):,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read."
+        raise InvalidSchedule([Fault("", "too_large", sentence)])
+    return content
 
 
 def _path(scope: ScopeLike, parts: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 import horarium
 from horarium.errors import InvalidSchedule, Misconfigured, Refused
+from horarium.schedule.document import MAX_DOCUMENT_BYTES
 from horarium.schedule.identity import Scope
 
 from .wire import (
@@ -299,3 +300,18 @@ def test_all_pages_of_the_directory_are_walked():
     assert asyncio.run(live()) == ["1", "2", "3", "4", "5", "6"]
     assert {each.url.params["limit"] for each in server.requests} == {"50"}
     assert {each.url.params["include_retired"] for each in server.requests} == {"true"}
+
+
+def test_a_request_that_no_server_reads_is_refused_before_it_is_sent():
+    """The server answers before all of it has arrived, and then that answer may be lost: the outcome seemed unknown."""
+    server = Server(RECEIPT)
+
+    def publish(padding):
+        configuration = {"name": "x" * padding}
+        return server.client().schedules.publish(SCOPE, {**PUBLICATION, "configuration": configuration}, "key")
+
+    smallest = len(json.dumps({**PUBLICATION, "configuration": {"name": ""}}, separators=(",", ":")))
+    asyncio.run(publish(MAX_DOCUMENT_BYTES - smallest))
+    with pytest.raises(InvalidSchedule, match="too_large"):
+        publish(MAX_DOCUMENT_BYTES - smallest + 1)
+    assert len(server.only.content) == MAX_DOCUMENT_BYTES
