@@ -1,0 +1,216 @@
+"""Strict environments on a real Temporal server: each of its own organization, with one schedule, all served by one process."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from temporalio.client import Client
+
+from activities.clock import WorkerClock
+from activities.pace import Pace
+from horarium.agents import AgentRunner
+from horarium.authority.content import ContentFolder
+from horarium.catalog import ledger, presence
+from horarium.catalog.schedules import Activation, list_events, require_schedule, require_version
+from horarium.control import manual
+from horarium.control.activation import Changed, Reviewed, enable
+from horarium.schedule.identity import ActivationKey, RunKey, Scope, schedule_key
+from starter.setup import prepare_temporal
+from starter.temporal_server import TemporalServer
+from tests.control.operators import Operator
+from tests.workflows.documents import every
+from tests.workflows.house import LONG_LEASE, House, house, workers_beat
+from tests.workflows.invariant import assert_every_instant_has_one_answer
+from worker.plugin import horarium_plugin
+
+AGENT = "worked@1"
+
+
+@dataclass(kw_only=True)
+class Strict:
+    """The house, and what its authority does not answer about."""
+
+    house: House
+    silent: set[Scope] = field(default_factory=set)
+
+    def place(self, name: str, **environment: Any) -> "Place":
+        """A new environment `name/strict` with an operator, an agent that is registered, and folders for its contents."""
+        scope = Scope(org_id=name, environment_id="strict")
+        operator = Operator(self.house.catalog, scope)
+        operator.open(**environment)
+        content = self.house.content.of(scope)
+        content.inputs.mkdir(parents=True)
+        (content.inputs / "letters").write_text("{}")
+        (content.outputs / "reports").mkdir(parents=True)
+        place = Place(strict=self, operator=operator)
+        place.register()
+        return place
+
+
+@dataclass(kw_only=True)
+class Place:
+    """One strict environment with one schedule."""
+
+    strict: Strict
+    operator: Operator
+    schedule_id: str = field(default_factory=lambda: str(uuid4()))
+
+    @property
+    def house(self) -> House:
+        return self.strict.house
+
+    @property
+    def key(self):
+        return schedule_key(self.operator.scope, self.schedule_id)
+
+    def register(self, *, lease: timedelta = LONG_LEASE) -> None:
+        """The runner says that its agent is there, for so long."""
+        (discovery,) = AgentRunner([self.house.agent], task_queues="house").discovery()
+        with self.house.catalog.writing() as connection:
+            presence.register_agent(
+                connection,
+                self.operator.scope,
+                AGENT,
+                discovery.model_dump(mode="json"),
+                lease_until=now() + lease,
+                now=now(),
+            )
+
+    def release(self) -> None:
+        """The runner leaves in good order."""
+        with self.house.catalog.writing() as connection:
+            presence.release_agent(connection, self.operator.scope, AGENT, now=now())
+
+    def declare_usual(self) -> None:
+        """All that a run of the usual request needs, but for money."""
+        self.operator.declare("person", "ada")
+        self.operator.declare("agent", AGENT, max_cost=10, max_run_seconds=60)
+        self.operator.declare("input", "letters", readers=["ada"])
+        self.operator.declare("output", "reports")
+        self.operator.declare("grant", "mail.read", agents=[AGENT])
+
+    @property
+    def digest(self) -> str:
+        """The digest of the one version."""
+        with self.house.catalog.reading() as connection:
+            return require_version(connection, require_schedule(connection, self.key), 1).digest
+
+    async def publish(self, seconds: int, *, run: dict[str, Any], **policy: Any) -> None:
+        """Publish a schedule of an interval."""
+        document = every(seconds, **policy)
+        document["run"] |= {"grants": ["mail.read"], **run}
+        await self.house.published(document, self.key)
+
+    async def enable(self) -> Changed:
+        content = self.house.content.of(self.operator.scope)
+        await self.house.catalog.write(workers_beat, at=now())
+        changed: Changed = await self.house.catalog.write(enable, self.key, Reviewed(), content, by="ada", now=now())
+        assert await self.house.temporal.start_schedule(changed.key)
+        return changed
+
+    async def pause(self) -> None:
+        await self.house.paused(self.key)
+
+    async def trigger(self) -> RunKey:
+        """A person asks for a run now."""
+        await self.house.catalog.write(workers_beat, at=now())
+        triggered: manual.Triggered = await self.house.catalog.write(
+            manual.trigger,
+            self.key,
+            Reviewed(),
+            receipt_id=str(uuid4()),
+            allow_overlap=True,
+            by="ada",
+            now=now(),
+        )
+        await self.house.starter.start(triggered.run)
+        return triggered.run
+
+    def rows(self) -> list[tuple[ledger.Entry, ledger.Run | None]]:
+        """The ledger by nominal time."""
+        with self.house.catalog.reading() as connection:
+            return list(ledger.list_entries(connection, require_schedule(connection, self.key)))
+
+    def activation(self, generation: int) -> Activation:
+        return self.house.activation(ActivationKey(schedule=self.key, generation=generation))
+
+    def told(self) -> list[str]:
+        return [f"{entry.first_at:%S} {entry.disposition} {entry.reason or ''}".strip() for entry, _ in self.rows()]
+
+    def events(self) -> list[str]:
+        """The kinds of what is in the schedule's record."""
+        with self.house.catalog.reading() as connection:
+            events = list_events(connection, require_schedule(connection, self.key), after=0, limit=100)
+        return [event["kind"] for event in events]
+
+    def decided(self, *, since: datetime) -> list[tuple[ledger.Entry, ledger.Run]]:
+        """The runs that were decided after a time, in the order of decision."""
+        found = [
+            (entry, run) for entry, run in self.rows() if run is not None and run.decided_at and run.decided_at > since
+        ]
+        return sorted(found, key=lambda row: row[1].decided_at or since)
+
+    async def until_decided(self, *, since: datetime, within: float = 30) -> tuple[ledger.Entry, ledger.Run]:
+        """The first run that was decided after a time, once it is over."""
+        await self.until(lambda: any(entry.closed_at for entry, _ in self.decided(since=since)[:1]), within=within)
+        return self.decided(since=since)[0]
+
+    async def until(self, holds: Callable[[], object], *, within: float = 30) -> None:
+        try:
+            async with asyncio.timeout(within):
+                while not holds():  # noqa: ASYNC110 - what is waited for is in a database
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(f"waited in vain; the ledger says {self.told()}") from None
+
+    async def proven(self) -> None:
+        """End the schedule, let its runs end, and hold the ledger to its promise."""
+        with self.house.catalog.reading() as connection:
+            generation = require_schedule(connection, self.key).generation
+        if self.activation(generation).is_live:
+            await self.pause()
+        await self.until(lambda: all(entry.closed_at for entry, _ in self.rows()))
+        await self.house.catalog.write(workers_beat, at=now())
+        assert_every_instant_has_one_answer(self.house.catalog, self.operator.scope, begun=[], now=now())
+
+
+@contextlib.asynccontextmanager
+async def strict_house(folder: Path, monkeypatch) -> AsyncIterator[Strict]:
+    """Everything in this process but the server, which is a real one."""
+    server = TemporalServer(folder / "temporal", port=0, headless=True)
+    await server.start()
+    try:
+        client = await Client.connect(server.address, plugins=[horarium_plugin()])
+        await prepare_temporal(client)
+        pace = Pace(lead=timedelta(seconds=1), spread=timedelta(seconds=1))
+        async with house(client, folder, server_time=_time, clock=WorkerClock(), pace=pace) as inside:
+            strict = Strict(house=inside)
+            _let_be_silent(strict, monkeypatch)
+            yield strict
+    finally:
+        await server.stop()
+
+
+def _let_be_silent(strict: Strict, monkeypatch) -> None:
+    """Contents of an environment that is named in `silent` fail as a disk does that is gone."""
+    usual = ContentFolder.has_input
+
+    def has_input(content: ContentFolder, reference: str) -> bool:
+        if content.scope in strict.silent:
+            raise OSError("stale file handle")
+        return usual(content, reference)
+
+    monkeypatch.setattr(ContentFolder, "has_input", has_input)
+
+
+async def _time() -> datetime:
+    return now()
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
