@@ -1,5 +1,6 @@
 """`get`, `list` and `events`: what is stored of schedules."""
 
+import shlex
 import uuid
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from starter.cli.printing import (
     json_text,
     print_fields,
     print_table,
+    printable,
     program,
     short_ids,
     shorten,
@@ -143,7 +145,9 @@ def _print_directory(answer: Document, silent: str | None, where: Where) -> None
     if silent is not None and not any(each["execution_ready"] for each in found):
         print(f"Nothing is running here. Workers: {silent}. The states are those that were seen last.")
     if answer["next_cursor"]:
-        print(f"There are more: {program()} list --after {answer['next_cursor']}{where.options}")
+        # It goes into a shell, and is what a server said.
+        after = shlex.quote(printable(answer["next_cursor"]))
+        print(f"There are more: {program()} list --after {after}{where.options}")
 
 
 def _state_text(entry: Document, now: datetime) -> str:

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from horarium.client import Client, Problem, Unreachable, problems
-from horarium.errors import InvalidSchedule, NotAdmissible, Unavailable
+from horarium.errors import InvalidSchedule, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import Scope
-from starter.cli.place import Document, Lines
+from starter.cli.place import TOKEN_VARIABLE, Document, Lines
 
 LARGEST_PAGE = 1_000
 """Lines of a ledger, events or instants that the API gives at once."""
@@ -111,6 +111,9 @@ async def _plain(call: Awaitable[T]) -> T:
         # Both may be repeated as they are, which is what a follower does.
         code, sentence = ("rate_limited", found.sentence) if isinstance(found, Problem) else ("unreachable", str(found))
         raise Unavailable(code, sentence, next_step="Try the same again.") from found
+    except problems.Unauthenticated as found:
+        again = f"Set {TOKEN_VARIABLE} to one of this server that has not expired: export {TOKEN_VARIABLE}=$(horarium token)"
+        raise Refused(found.code, found.sentence, next_step=again) from found
     except Problem as found:
         if found.code == "invalid_schedule" and found.faults:
             raise InvalidSchedule(found.faults) from found

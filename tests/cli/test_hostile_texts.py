@@ -1,6 +1,7 @@
 """What a server says reaches a person's terminal as text, and steers nothing there."""
 
 import json
+import shlex
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -77,3 +78,13 @@ def test_what_json_escapes_is_read_as_it_was():
     document = {"a": f"é😀{STEERING}\u2028"}
     assert json.loads(json_text(document)) == document
     assert "é😀" in json_text(document)
+
+
+def test_a_command_that_is_proposed_holds_what_a_server_said_as_one_word(horarium, monkeypatch):
+    monkeypatch.setenv("HORARIUM_TOKEN", "t")
+    with answering(200, {"schedules": [STEERED], "next_cursor": f"x; touch /tmp/y{STEERING}"}) as address:
+        told = horarium("list", "--server", address, "-o", "table").stdout
+    proposed = told.splitlines()[-1]
+    assert proposed.isprintable()
+    words = shlex.split(proposed)
+    assert words[words.index("--after") + 1].startswith("x; touch /tmp/y")

@@ -200,7 +200,7 @@ def test_a_server_that_is_not_there_is_told_in_a_sentence(horarium, monkeypatch)
 def test_a_bad_token_is_told_and_not_shown(served, horarium, monkeypatch):
     monkeypatch.setenv("HORARIUM_TOKEN", "very.secret.token")
     result = horarium("list", "--server", served[1])
-    assert (result.exit_code, "[unauthenticated]" in result.stderr) == (1, True)
+    assert (result.exit_code, "[unauthenticated] Set HORARIUM_TOKEN" in result.stderr) == (1, True)
     assert "secret" not in result.stderr + result.stdout
 
 
