@@ -14,6 +14,7 @@ import structlog
 from sqlalchemy import Connection
 from temporalio.service import RPCError
 
+from horarium.authority.asking import Authority
 from horarium.catalog import Catalog, sweeping
 from horarium.catalog.presence import UNSETTLED, Seen, note_sweep, observe_all
 from horarium.catalog.schedules import find_live, require_version
@@ -26,6 +27,7 @@ from horarium.schedule.ledger import Disposition
 from starter.apart import each_apart, log_failure
 from starter.lingering import Lingering
 from starter.punctuality import Punctuality
+from starter.reservations import Reservations
 from starter.temporal import Found, Temporal
 from worker.connection import connect
 from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
@@ -52,7 +54,9 @@ async def control(settings: Settings) -> None:
     """Run a controller until SIGTERM or SIGINT."""
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
-    serving = asyncio.create_task(Controller(catalog, Temporal(client), settings.scope).serve())
+    authority = settings.authority
+    controller = Controller(catalog, Temporal(client), settings.scope, authority=authority)
+    serving = asyncio.create_task(controller.serve())
     told = asyncio.create_task(until_told())
     try:
         done, _ = await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
@@ -62,27 +66,36 @@ async def control(settings: Settings) -> None:
         for task in (serving, told):
             task.cancel()
         await asyncio.gather(serving, told, return_exceptions=True)
+        await authority.aclose()
         catalog.close()
 
 
 @dataclass(slots=True)
 class Controller:
-    """One controller of one environment. Ticks and sweeps go on side by side: neither waits for the other."""
+    """One controller of one environment. Ticks, sweeps and the looks at money go on side by side: none waits for another."""
 
     catalog: Catalog
     temporal: Temporal
     scope: Scope
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    authority: Authority | None = None
     lingering: Lingering = field(init=False)
+    reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
 
     def __post_init__(self) -> None:
         self.lingering = Lingering(self.catalog, self.temporal, self.scope, self.now)
         self.punctuality = Punctuality(self.catalog)
+        self.reservations = Reservations(self.catalog, self.authority, self.scope, self.now)
 
     async def serve(self) -> None:
         """Tick and sweep until cancelled. Whatever fails is logged, and the next one tries again."""
-        await asyncio.gather(_repeat(self.tick, every=TICK), _repeat(self.sweep, every=SWEEP_EVERY))
+        await asyncio.gather(
+            _repeat(self.tick, every=TICK),
+            _repeat(self.sweep, every=SWEEP_EVERY),
+            # By itself, since it waits for a platform's service.
+            _repeat(self.reservations.look, every=SWEEP_EVERY),
+        )
 
     async def tick(self) -> None:
         """Take up what changed."""
