@@ -11,7 +11,20 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, MetaData, insert, inspect, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Connection,
+    DateTime,
+    Integer,
+    MetaData,
+    insert,
+    inspect,
+    select,
+    text,
+)
 
 from horarium.catalog import Catalog, ledger, migrate
 from horarium.catalog.schedules import require_environment
@@ -123,6 +136,47 @@ def upgrade_to(catalog: Catalog, revision: str) -> None:
     with catalog.writing() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
+
+
+REVISIONS = [each.revision for each in ScriptDirectory.from_config(migrate._config()).walk_revisions()][:0:-1]
+"""All that were ever a release's, but this one's own."""
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_catalog_of_any_release_keeps_a_row_of_each_table(catalog: Catalog, revision: str) -> None:
+    upgrade_to(catalog, revision)
+    then = MetaData()
+    with catalog.writing() as connection:
+        then.reflect(connection)
+        tables = [table for table in then.sorted_tables if table.name != "alembic_version"]
+        rows = {table: {column.name: plausible(column, connection) for column in table.columns} for table in tables}
+        for table, row in rows.items():
+            connection.execute(insert(table).values(row))
+    migrate.upgrade(catalog)
+    migrate.require_current(catalog)
+    with catalog.reading() as connection:
+        now = MetaData()
+        now.reflect(connection)
+        assert {table.name for table in rows} <= now.tables.keys()
+        for table, row in rows.items():
+            kept = connection.execute(select(now.tables[table.name])).mappings().one()
+            assert {name: kept[name] for name in row if name in kept} == row
+
+
+def plausible(column: Column[Any], connection: Connection) -> Any:
+    """A value that the column takes, and that any release might have stored."""
+    match column.type:
+        case Boolean():
+            return False
+        case Integer():
+            return 1
+        case DateTime():
+            noon = datetime(2026, 11, 30, 12, tzinfo=UTC)
+            return noon if connection.dialect.name == "postgresql" else noon.replace(tzinfo=None)
+        case JSON():
+            return {"a": 1}
+        case _:
+            return "x"
 
 
 def test_an_empty_database_is_not_current(catalog: Catalog) -> None:

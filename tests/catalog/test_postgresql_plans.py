@@ -1,0 +1,90 @@
+"""What a step and a tick ask of PostgreSQL reads a few blocks, however long the ledger is and however many schedules lie beside."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert, text
+
+from horarium.catalog import Catalog
+from horarium.catalog.schedules import require_schedule
+from horarium.catalog.tables import entries, schedules
+from tests.catalog.test_query_plans import a_life, fill
+from tests.control.desk import NOON, SCOPE, Desk, every, furnish
+from tests.postgres.databases import Database
+from tests.postgres.server import PostgresServer
+
+BLOCKS = 60
+"""Of 8 KiB. The table of entries has some hundreds here."""
+
+
+@pytest.fixture
+def catalog(postgres: PostgresServer, tmp_path) -> Iterator[Catalog]:
+    with Database(postgres).migrated(tmp_path) as url:
+        opened = Catalog.open(url)
+        furnish(opened)
+        yield opened
+        opened.close()
+
+
+def crowd(desk: Desk, count: int) -> None:
+    """So many schedules beside it that have rested for long, each with a run of its own."""
+    key = {"org_id": SCOPE.org_id, "environment_id": SCOPE.environment_id, "contract": "schedules"}
+    state = {"head_revision": 0, "generation": 0, "created_at": NOON, "unobserved": False}
+    then = NOON - timedelta(days=3)
+    run = {"generation": 1, "trigger": "schedule", "first_at": then, "last_at": then, "count": 1}
+    ended = {"disposition": "succeeded", "held_since": then, "closed_at": then}
+
+    def write(connection: Any) -> None:
+        first = 1_000_000
+        rows = range(first, first + count)
+        connection.execute(
+            insert(schedules),
+            [{"id": row, "schedule_id": f"00000000-0000-0000-0001-{row:012}", **key, **state} for row in rows],
+        )
+        connection.execute(insert(entries), [{"schedule": row, **run, **ended} for row in rows])
+
+    desk.write(write)
+
+
+def blocks(plan: dict[str, Any]) -> int:
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+
+def scans(plan: dict[str, Any]) -> list[str]:
+    """The tables that a plan reads through."""
+    own = [plan["Relation Name"]] if plan["Node Type"] == "Seq Scan" else []
+    return own + [name for each in plan.get("Plans", []) for name in scans(each)]
+
+
+def test_no_question_of_a_step_or_a_tick_reads_more_than_a_few_blocks(catalog: Catalog) -> None:
+    desk = Desk(catalog)
+    loop = desk.enabled(every(60))
+    fill(desk, 20_000)
+    crowd(desk, 5_000)
+    with catalog.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE"))
+    asked: dict[str, Any] = {}
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, many: bool) -> None:
+        if not many and statement.split(maxsplit=1)[0] in {"SELECT", "UPDATE", "DELETE"}:
+            asked[statement] = parameters
+
+    for engine in (catalog.engine, catalog._reader):
+        event.listen(engine, "before_cursor_execute", note)
+    a_life(desk, loop)
+    for engine in (catalog.engine, catalog._reader):
+        event.remove(engine, "before_cursor_execute", note)
+    assert len(asked) > 20
+    assert desk.read(require_schedule, desk.key).generation == 3
+
+    with catalog.engine.connect() as connection:
+        for statement, parameters in asked.items():
+            explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
+            found = connection.exec_driver_sql(explain, parameters).scalar_one()
+            [told] = found if isinstance(found, list) else json.loads(found)
+            assert blocks(told["Plan"]) <= BLOCKS, (statement, told)
+            assert not {"entries", "schedules"}.intersection(scans(told["Plan"])), (statement, told)
+        connection.rollback()
