@@ -2,7 +2,8 @@
 requests a core answers beside a bare FastAPI route.
 
 Every number is of a whole request over a socket: token, validation, catalog, answer. The two sizes take turns, request by
-request, so that what else the machine does meets both alike.
+request, so that what else the machine does meets both alike. PostgreSQL is a server of its own: it waits for its disk as in
+production, and takes whatever core is free.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from benchmarks.api_server import ALGORITHM, KEY_NAME
 from benchmarks.figures import Budget, Figure
 from benchmarks.http_peer import Connection, beside_the_servers, connected, requests_per_second, serving
-from benchmarks.stored_schedules import ENGINES, SCOPE, Stored, configuration, store
+from benchmarks.stored_schedules import ENGINES, SCOPE, Empty, Stored, configuration, store
 from horarium.control.principals import WRITE_SCOPE
 from horarium.schedule.canonical import digest
 
@@ -60,12 +61,12 @@ Ask = Callable[[Stored, int], Question]
 
 def measure() -> Iterator[Figure]:
     """Measure each engine. Values are milliseconds, or requests a second where a figure says so."""
-    for engine, url in ENGINES.items():
-        with TemporaryDirectory(prefix="horarium-bench-") as folder:
+    for engine, opened in ENGINES.items():
+        with opened() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
             yield from _measure(engine, url, Path(folder))
 
 
-def _measure(engine: str, url: Callable[[Path], str], folder: Path) -> list[Figure]:
+def _measure(engine: str, url: Empty, folder: Path) -> list[Figure]:
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw().hex()
     figures: list[Figure] = []

@@ -3,14 +3,15 @@
 import hashlib
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, func, insert, select
 
 from horarium.catalog import Catalog, migrate, presence
 from horarium.catalog.schedules import ensure_environment, require_schedule
@@ -18,6 +19,7 @@ from horarium.catalog.tables import activations, audit_events, runtime, schedule
 from horarium.control.activation import Reviewed, enable
 from horarium.control.publication import publish
 from horarium.schedule.identity import Scope, schedule_key
+from tests.postgres.server import PostgresServer
 
 Rows = Mapping[Table, Sequence[Mapping[str, Any]]]
 
@@ -29,9 +31,29 @@ _EVERY_DAY: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"second": (0, 0), "day_of_month": (1, 31), "month": (1, 12), "day_of_week": (1, 5)}
 )
 
-Engines = Mapping[str, Callable[[Path], str]]
-ENGINES: Engines = MappingProxyType({"SQLite": lambda folder: f"sqlite:///{folder / 'catalog.db'}"})
-"""Where catalogs are measured: a name, and the URL of an empty catalog that may use a folder."""
+Empty = Callable[[Path], str]
+"""Gives the URL of an empty catalog, which may use that folder."""
+
+
+@contextmanager
+def _on_sqlite() -> Iterator[Empty]:
+    yield lambda folder: f"sqlite:///{folder / 'catalog.db'}"
+
+
+@contextmanager
+def _on_postgresql() -> Iterator[Empty]:
+    """A server for the time of the measurement, which waits for its disk as one in production does."""
+    server = PostgresServer(durable=True, shared_buffers="256MB")
+    try:
+        server.start()
+        yield lambda _folder: server.url(server.create_database())
+    finally:
+        server.remove()
+
+
+Engines = Mapping[str, Callable[[], AbstractContextManager[Empty]]]
+ENGINES: Engines = MappingProxyType({"SQLite": _on_sqlite, "PostgreSQL": _on_postgresql})
+"""Where catalogs are measured, by name."""
 
 
 class Contents:
@@ -102,10 +124,10 @@ def store(url: str, count: int) -> Stored:
         with catalog.writing() as connection:
             _populate(connection)
             first = _first(connection, ids[0])
-            for start in range(1, count, _SCHEDULES_AT_ONCE):
+        for start in range(1, count, _SCHEDULES_AT_ONCE):
+            with catalog.writing() as connection:
                 _copy(connection, first, start, ids[start : start + _SCHEDULES_AT_ONCE])
-        with catalog.writing() as connection:
-            connection.exec_driver_sql("ANALYZE")
+        _settle(catalog, first)
     finally:
         catalog.close()
     return Stored(url=url, ids=tuple(ids))
@@ -146,6 +168,23 @@ def _copy(connection: Connection, first: Rows, start: int, ids: Sequence[str]) -
     for table, rows in first.items():
         others = own.get(table) or [{"schedule": offset + number} for number in numbers]
         connection.execute(insert(table), [{**row, **other} for other in others for row in rows])
+
+
+def _settle(catalog: Catalog, first: Rows) -> None:
+    """Count what is there, as the database does by itself in time; and number further rows behind those that were copied."""
+    if catalog.engine.dialect.name != "postgresql":
+        with catalog.writing() as connection:
+            connection.exec_driver_sql("ANALYZE")
+        return
+    with catalog.writing() as connection:
+        for table in (each for each in first if "id" in each.c):
+            highest = select(func.max(table.c.id)).scalar_subquery()
+            connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), highest)))
+    with catalog.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("SET statement_timeout = 0")
+        connection.exec_driver_sql("VACUUM ANALYZE")
+        connection.exec_driver_sql("CHECKPOINT")
+        connection.invalidate()  # with what was set for it
 
 
 def _version(row: int, number: int, schedule_id: str, text_of_first: str) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from tests.control.desk import FAR
 
 
 @pytest.fixture
-def stored(tmp_path):
-    return store(f"sqlite:///{tmp_path / 'catalog.db'}", 30)
+def stored(database, tmp_path):
+    with database.empty(tmp_path) as url:
+        yield store(url, 30)
 
 
 def test_schedules_that_were_loaded_in_bulk_are_as_if_published_one_by_one(stored):
@@ -47,10 +48,12 @@ def test_each_kind_is_measured_at_both_sizes_and_beside_a_bare_route(monkeypatch
         monkeypatch.setattr(api_speed, name, value)
     figures = list(api_speed.measure())
     p99 = [figure for figure in figures if figure.name.endswith("p99")]
-    assert [figure.name.partition(" on ")[0] for figure in p99] == ["get", "list 25", "publish", "activation"]
+    kinds = ["get", "list 25", "publish", "activation"]
+    engines = ["SQLite", "PostgreSQL"]
+    assert [figure.name for figure in p99] == [f"{kind} on {engine}, p99" for engine in engines for kind in kinds]
     assert all(figure.budget is not None and figure.ratio is not None and figure.runs == 10 for figure in p99)
     rates = [figure for figure in figures if figure.unit == "1/s"]
-    assert len(rates) == 3
+    assert len(rates) == 3 * len(engines)
     assert all(figure.peer == "bare FastAPI route" and figure.ours > 0 for figure in rates)
 
 
