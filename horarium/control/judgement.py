@@ -15,6 +15,7 @@ from horarium.catalog.declarations import ORGANIZATION, find_stop
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Environment, Schedule, Version, require_environment
 from horarium.schedule.identity import Scope
+from horarium.schedule.ledger import Reason
 
 PERSONLESS = frozenset({"cron_profiles"})
 """The contracts whose runs are on nobody's word (DESIGN.md, section 8)."""
@@ -117,6 +118,24 @@ def judge_reading(connection: Connection, question: Question, content: Content, 
     )
     against = (*person_objections(question, facts), *input_objections(question, facts, now=now))
     return against[0] if against else None
+
+
+def halt_of(connection: Connection, scope: Scope, activation: Activation) -> tuple[Reason, str] | None:
+    """What keeps a run that was admitted a moment ago from being begun now; None where nothing does.
+
+    A stop means that nothing starts any more, and a new epoch or a reset that nothing starts on what was enabled before.
+    """
+    stop = stop_of(connection, scope)
+    if stop is not None:
+        return Reason.STOPPED_BY_OPERATOR, f"{stop.by} stopped everything: {stop.because}"
+    environment = require_environment(connection, scope)
+    for reason, enabled_under, now_at in (
+        (Reason.ENVIRONMENT_EPOCH_CHANGED, activation.environment_epoch, environment.authority_epoch),
+        (Reason.ENVIRONMENT_RESET, activation.reset_generation, environment.reset_generation),
+    ):
+        if enabled_under not in {None, now_at}:
+            return reason, reason.sentence
+    return None
 
 
 def stop_of(connection: Connection, scope: Scope) -> Stop | None:

@@ -14,7 +14,7 @@ from horarium.catalog.schedules import Schedule, Version, find_live, require_sch
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
-from horarium.control.judgement import question_about, stop_of
+from horarium.control.judgement import halt_of, question_about
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
@@ -67,7 +67,8 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     """Claim an admitted run for the agent that is about to do it, exactly once.
 
     With `again`, for agents that are idempotent by key, a run that was begun before may be begun once more. Raises
-    `Refused` with `already_begun`, `not_admitted` or `stopped_by_operator`, and then the agent must not run.
+    `Refused` with `already_begun` or `not_admitted`, or with what operators did since the admission (`stopped_by_operator`,
+    `environment_epoch_changed`, `environment_reset`), and then the agent must not run.
     """
     schedule, entry, run = _find(connection, run_id, lock=True)
     key = entry.run_key(schedule.key)
@@ -75,13 +76,10 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         raise Refused("not_admitted", f"Run {run_id} is {entry.disposition}; no agent may begin it.")
     if run.begun_at is not None and not again:
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
-    if run.begun_at is None and (stop := stop_of(connection, schedule.key.scope)) is not None:
-        # It was admitted a moment before the stop, and a stop means that nothing starts any more.
-        raise Refused(
-            Reason.STOPPED_BY_OPERATOR, f"Run {run_id} is not begun: {stop.by} stopped everything. {stop.because}"
-        )
     found = find_live(connection, key.activation)
     assert found is not None, "an entry has its activation"
+    if run.begun_at is None and (halt := halt_of(connection, schedule.key.scope, found[1])) is not None:
+        raise Refused(halt[0], f"Run {run_id} is not begun: {halt[1]}")
     version = require_version(connection, schedule, found[1].revision)
     if version.is_damaged:
         raise Refused("not_admitted", f"Run {run_id} cannot be begun. {version.fault}")

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from sqlalchemy import Connection, select
 from temporalio.client import Client
 
 from activities.clock import WorkerClock
 from activities.pace import Pace
-from horarium.agents import AgentRunner
+from horarium.agents import AgentReport, AgentRunner, CronStartEvent, RunContext
 from horarium.authority.content import ContentFolder
 from horarium.catalog import ledger, presence
 from horarium.catalog.schedules import Activation, list_events, require_schedule, require_version
+from horarium.catalog.tables import entries, runs, schedules
 from horarium.control import manual
 from horarium.control.activation import Changed, Reviewed, enable
 from horarium.schedule.identity import ActivationKey, RunKey, Scope, schedule_key
@@ -33,10 +35,17 @@ AGENT = "worked@1"
 
 @dataclass(kw_only=True)
 class Strict:
-    """The house, and what its authority does not answer about."""
+    """The house, and the environments in which something is out of order."""
 
     house: House
     silent: set[Scope] = field(default_factory=set)
+    """Their contents fail, as a disk does that is gone."""
+    slow: set[Scope] = field(default_factory=set)
+    """Their agents take three seconds for a run that begins meanwhile."""
+    held: set[Scope] = field(default_factory=set)
+    """Their runs are not begun before they are in here no more."""
+    starts: list[tuple[Scope, datetime]] = field(default_factory=list)
+    """When the agent was given each run, by its own clock."""
 
     def place(self, name: str, **environment: Any) -> "Place":
         """A new environment `name/strict` with an operator, an agent that is registered, and folders for its contents."""
@@ -191,6 +200,7 @@ async def strict_house(folder: Path, monkeypatch) -> AsyncIterator[Strict]:
         async with house(client, folder, server_time=_time, clock=WorkerClock(), pace=pace) as inside:
             strict = Strict(house=inside)
             _let_be_silent(strict, monkeypatch)
+            _let_be_slow(strict, monkeypatch)
             yield strict
     finally:
         await server.stop()
@@ -206,6 +216,40 @@ def _let_be_silent(strict: Strict, monkeypatch) -> None:
         return usual(content, reference)
 
     monkeypatch.setattr(ContentFolder, "has_input", has_input)
+
+
+def _let_be_slow(strict: Strict, monkeypatch) -> None:
+    """What an agent is given with its run tells where it is; what is held is held before the claim."""
+    host, agent = strict.house.host, strict.house.agent
+    begin, work = host.begin, agent.work
+
+    async def held(run_id: str, **how: Any) -> Any:
+        scope = await strict.house.catalog.read(_scope_of, run_id)
+        while scope in strict.held:  # noqa: ASYNC110 - the test lets go of it, in one of many ways
+            await asyncio.sleep(0.05)
+        return await begin(run_id, **how)
+
+    async def slow(event: CronStartEvent, context: RunContext) -> AgentReport:
+        named = event.run.schedule
+        scope = Scope(org_id=named.org_id, environment_id=named.environment_id)
+        strict.starts.append((scope, now()))
+        if scope in strict.slow:
+            await asyncio.sleep(3)
+        return await work(event, context)
+
+    monkeypatch.setattr(host, "begin", held)
+    monkeypatch.setattr(agent, "work", slow)
+
+
+def _scope_of(connection: Connection, run_id: str) -> Scope | None:
+    for scope in connection.execute(
+        select(schedules.c.org_id, schedules.c.environment_id)
+        .join(entries, entries.c.schedule == schedules.c.id)
+        .join(runs, runs.c.entry == entries.c.id)
+        .where(runs.c.run_id == run_id)
+    ):
+        return Scope(org_id=scope.org_id, environment_id=scope.environment_id)
+    return None
 
 
 async def _time() -> datetime:
