@@ -17,19 +17,21 @@ from horarium.api.guard import Guard
 from horarium.api.hands import Hands
 from horarium.api.limits import Limits
 from horarium.api.problems import Rejected
+from horarium.api.routes import authority as authority_routes
 from horarium.api.routes import environments, health, inputs, ledger, previews, receipts, runs, schedules
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
-from horarium.control.principals import WRITE_SCOPE
+from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import HorariumError, Misconfigured
 
 _logger = structlog.get_logger(__name__)
 _ROUTERS = tuple(
-    module.router for module in (environments, schedules, previews, receipts, ledger, runs, inputs, health)
+    module.router
+    for module in (environments, schedules, previews, receipts, ledger, runs, inputs, authority_routes, health)
 )
-_TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Operations")
+_TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Authority", "Operations")
 
 
 def create_app(
@@ -40,6 +42,7 @@ def create_app(
     hands: Hands | None = None,
     limits: Limits | None = None,
     required_scope: str = WRITE_SCOPE,
+    operator_scope: str = OPERATOR_SCOPE,
     version: str = "unknown",
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> FastAPI:
@@ -54,6 +57,7 @@ def create_app(
         hands=hands,
         limits=limits or Limits(),
         required_scope=required_scope,
+        operator_scope=operator_scope,
         version=version,
         now=now,
     )

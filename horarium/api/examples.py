@@ -143,6 +143,73 @@ PREVIEW: Final = {
     "runs_per_30_days": 20,
 }
 
+STOPPED: Final = {
+    "everywhere": False,
+    "since": "2027-01-31T09:00:00Z",
+    "by": "ada@acme.example",
+    "because": "The mailboxes are being moved.",
+}
+STOP: Final = {"everywhere": False, "because": "The mailboxes are being moved."}
+LIFT: Final = {"everywhere": False}
+CHANGE_ENVIRONMENT: Final = {"because": "The data of the environment was restored.", **_EXPECTED}
+COLLECT: Final = {"wallet": "acme-eur", "amount": 5_000}
+APPROVE: Final = {"version": REFERENCE, "expires_at": "2027-06-30T00:00:00Z"}
+_WALLET: Final = {"unpaid_limit": 100_000, "currency": "EUR"}
+_BUDGET: Final = {
+    "usage_classes": ["live"],
+    "pays_by": "wallet",
+    "limit": 250_000,
+    "currency": "EUR",
+    "wallet": "acme-eur",
+}
+AUTHORITY_FILE: Final[dict[str, Any]] = {
+    "organization": "acme",
+    "environment": "production",
+    "mode": "live",
+    "runtime_profile": "managed",
+    "live_needs_approval": True,
+    "people": {"ada@acme.example": {}},
+    "agents": {"inbox-review@3": {"max_cost": 40, "max_run_seconds": 600}},
+    "inputs": {"inbox/manifest": {"readers": ["*"], "consent": {"by": "ada@acme.example"}}},
+    "outputs": {"reviews": {}},
+    "grants": {"mail:read": {"agents": ["inbox-review@3"], "expires_at": "2027-12-31T00:00:00Z"}},
+    "budgets": {"reviews": _BUDGET},
+    "wallets": {"acme-eur": _WALLET},
+}
+CHANGES: Final = [
+    {"action": "created", "kind": "person", "name": "ada@acme.example", "from": None, "to": {}},
+    {"action": "changed", "kind": "wallet", "name": "acme-eur", "from": {**_WALLET, "unpaid_limit": 0}, "to": _WALLET},
+    {"action": "withdrawn", "kind": "output", "name": "drafts", "from": {}, "to": None},
+]
+_ACT: Final = {
+    "id": 7,
+    "at": "2027-01-31T09:00:00Z",
+    "kind": "stopped",
+    "actor": "ada@acme.example",
+    "everywhere": False,
+    "details": {"because": "The mailboxes are being moved.", "receipt_id": RECEIPT},
+}
+ACTS: Final = {"events": [_ACT], "next_cursor": None}
+AUTHORITY: Final[dict[str, Any]] = {
+    "org_id": "acme",
+    "environment_id": "production",
+    "mode": "live",
+    "runtime_profile": "managed",
+    "development": False,
+    "live_needs_approval": True,
+    "authority_epoch": 1,
+    "reset_generation": 1,
+    "stops": [STOPPED],
+    "declared": {
+        "people": {"ada@acme.example": {"version": 3, "facts": {}}},
+        "wallets": {"acme-eur": {"version": 4, "facts": _WALLET}},
+        "budgets": {"reviews": {"version": 4, "facts": _BUDGET}},
+    },
+    "budgets": {"reviews": {"currency": "EUR", "limit": 250_000, "reserved": 40, "spent": 1_250, "room": 248_710}},
+    "wallets": {"acme-eur": {"currency": "EUR", "unpaid_limit": 100_000, "owed": 1_250}},
+    "acts": [_ACT],
+}
+
 
 def receipt(operation: str, **parts: object) -> dict[str, Any]:
     """A receipt of an operation."""

@@ -124,8 +124,11 @@ class Receipt(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     receipt_id: UUID
-    operation: str = Field(description="`publish`, `enable`, `pause`, `retire`, `trigger` or `cancel_run`.")
-    schedule_id: UUID
+    operation: str = Field(
+        description="`publish`, `enable`, `pause`, `retire`, `trigger` or `cancel_run`; or an act of an operator, whose "
+        "receipt has parts of its own."
+    )
+    schedule_id: UUID | None = Field(default=None, description="Not of most acts of operators.")
     resource_id: UUID | None = Field(
         default=None, description="The id of the version that it was about, to be read exactly. Not of `cancel_run`."
     )
@@ -225,6 +228,117 @@ class Events(Answer):
 
     events: list[Event]
     next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class Stop(Answer):
+    """A kill switch that is on."""
+
+    everywhere: bool = Field(description="Whether it is that of the whole organization.")
+    since: AwareDatetime
+    by: str
+    because: str
+
+
+class Declaration(Answer):
+    """What operators declared under one name."""
+
+    version: int = Field(description="The number of the act that made it so.")
+    facts: dict[str, Any] = Field(description="As in a file; what is left out is as if it were left out there.")
+
+
+class BudgetCount(Answer):
+    """What was counted for a budget, in minor units. Without a declaration there is no currency, limit and room."""
+
+    currency: str | None
+    limit: int | None
+    reserved: int
+    spent: int
+    room: int | None
+
+
+class WalletCount(Answer):
+    """What was counted for a wallet, in minor units."""
+
+    currency: str | None
+    unpaid_limit: int | None
+    owed: int
+
+
+class Act(Answer):
+    """One thing that an operator did."""
+
+    id: int
+    at: AwareDatetime
+    kind: str = Field(
+        description="`applied`, `stopped`, `lifted`, `epoch_advanced`, `environment_reset`, `collected` or `approved`."
+    )
+    actor: str
+    everywhere: bool = Field(description="Whether it was about the whole organization.")
+    details: dict[str, Any] = Field(description="What changed, from what to what, and the receipt.")
+
+
+class Acts(Answer):
+    """A page of what operators did, oldest first."""
+
+    events: list[Act]
+    next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")
+
+
+class AuthorityOverview(Answer):
+    """An environment as operators see it."""
+
+    org_id: str
+    environment_id: str
+    mode: str
+    runtime_profile: str | None
+    development: bool
+    live_needs_approval: bool
+    authority_epoch: int
+    reset_generation: int
+    stops: list[Stop] = Field(description="The kill switches that are on, the organization's first.")
+    declared: dict[str, dict[str, Declaration]] = Field(description="Every kind as a file calls it, each by name.")
+    budgets: dict[str, BudgetCount] = Field(description="Also those that are declared no more.")
+    wallets: dict[str, WalletCount] = Field(description="Likewise.")
+    acts: list[Act] = Field(description="The last ten, newest first.")
+
+
+class Change(Answer):
+    """One difference that a file makes."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    action: Literal["created", "changed", "withdrawn"]
+    kind: str = Field(description="`environment` for what the file says of the environment itself.")
+    name: str
+    from_: dict[str, Any] | None = Field(alias="from", description="null where there was nothing.")
+    to: dict[str, Any] | None = Field(description="null where it is withdrawn.")
+
+
+class AuthorityReceipt(BaseModel):
+    """The proof of one act of an operator. It is not the present state."""
+
+    model_config = ConfigDict(extra="allow")
+
+    receipt_id: UUID
+    operation: str = Field(description="`stop`, `lift`, `advance_epoch`, `reset`, `collect` or `approve`.")
+    warnings: list[str]
+    environment_epoch: int = Field(description="The environment's authority epoch after the act.")
+    reset_generation: int = Field(description="The environment's reset generation after the act.")
+    created_at: AwareDatetime
+    replayed: bool = Field(description="True where it was carried out by an earlier request with this key.")
+
+
+class Applied(BaseModel):
+    """What a file changed; of a dry run, what it would change, and then there is no receipt."""
+
+    model_config = ConfigDict(extra="allow")
+
+    operation: Literal["apply"]
+    changes: list[Change] = Field(description="None where everything was so already; then nothing is recorded.")
+    warnings: list[str]
+    dry_run: bool = Field(default=False)
+    receipt_id: UUID | None = None
+    replayed: bool = Field(default=False)
 
 
 class Preview(Answer):

@@ -14,6 +14,14 @@ from starlette.routing import BaseRoute
 from horarium.api import problems, requests
 from horarium.api.examples import KEY
 from horarium.api.models import Problem
+from horarium.authority.file import AuthorityFile
+from horarium.control.administration import (
+    ApproveRequest,
+    ChangeRequest,
+    CollectRequest,
+    LiftRequest,
+    StopRequest,
+)
 from horarium.control.cancellation import CancelRequest
 from horarium.control.receipts import MAX_KEY
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest
@@ -127,6 +135,12 @@ def describe(app: FastAPI, routes: Iterable[BaseRoute]) -> dict[str, Any]:
         RetireRequest,
         TriggerRequest,
         CancelRequest,
+        StopRequest,
+        LiftRequest,
+        ChangeRequest,
+        CollectRequest,
+        ApproveRequest,
+        AuthorityFile,
         requests.Configuration,
         requests.PreviewRequest,
     ]

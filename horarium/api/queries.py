@@ -11,7 +11,8 @@ from horarium.schedule.ledger import Disposition
 
 MAX_LINES = 1_000
 """Lines of a ledger, or events, on one page."""
-_LARGEST_ROW = 2**63 - 1
+_LARGEST_ROW = 10**18 - 1
+"""As many digits as a whole number in a query may have."""
 
 
 class Query(BaseModel):
@@ -70,6 +71,12 @@ class ScheduleLedgerQuery(LedgerQuery):
     touched_since: Instant | None = Field(
         default=None, description="Only what is open, and what was closed or extended from then on."
     )
+
+
+class ApplyQuery(Query):
+    """How to apply a file."""
+
+    dry_run: Truth = Field(default=False, description="Tell what would change, and change nothing.")
 
 
 class EventsQuery(Query):

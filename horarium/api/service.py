@@ -20,7 +20,7 @@ from horarium.api.problems import Rejected
 from horarium.api.tokens import TokenVerifier, unauthenticated
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
-from horarium.control.principals import Principal, authorize
+from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
 from horarium.errors import HorariumError, NotFound, Unavailable
 from horarium.schedule.identity import NAME, Scope
 
@@ -36,7 +36,10 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One API process. `required_scope` is what a token must hold for every operation on schedules."""
+    """One API process.
+
+    `required_scope` is what a token must hold for every operation on schedules, `operator_scope` for what operators do.
+    """
 
     catalog: Catalog
     authority: Authority
@@ -45,6 +48,7 @@ class Service:
     limits: Limits
     required_scope: str
     version: str
+    operator_scope: str = OPERATOR_SCOPE
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     metrics: Metrics = field(default_factory=Metrics)
     counts: Counts = field(default_factory=Counts)
@@ -88,9 +92,13 @@ class Service:
     def afterwards(self, what: str, errand: Callable[[Hands], Awaitable[None]]) -> None:
         """Do something at Temporal after a commit, without letting the caller wait. The controller repairs what fails."""
         if self.hands is not None:
-            task = asyncio.create_task(_run_errand(what, errand, self.hands), name=what)
-            self.errands.add(task)
-            task.add_done_callback(self.errands.discard)
+            self.meanwhile(what, errand(self.hands))
+
+    def meanwhile(self, what: str, work: Awaitable[None]) -> None:
+        """Do something after a commit that the controller would do too, without letting the caller wait."""
+        task = asyncio.create_task(_run_errand(what, work), name=what)
+        self.errands.add(task)
+        task.add_done_callback(self.errands.discard)
 
     async def close(self, *, within: float = 3) -> None:
         """Let errands come to their end for a while, then let go of everything but the catalog."""
@@ -102,9 +110,9 @@ class Service:
         await self.tokens.close()
 
 
-async def _run_errand(what: str, errand: Callable[[Hands], Awaitable[None]], hands: Hands) -> None:
+async def _run_errand(what: str, work: Awaitable[None]) -> None:
     try:
-        await errand(hands)
+        await work
     except HorariumError as error:
         _logger.warning("errand_failed", what=what, error=str(error))
     except Exception:
@@ -168,13 +176,35 @@ Bearer = HTTPBearer(
 )
 
 
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(Bearer)]
+OrganizationId = Annotated[str, Path(description="The organization.", examples=["acme"])]
+EnvironmentId = Annotated[str, Path(description="The environment in it.", examples=["production"])]
+
+
 async def authorized(
-    request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(Bearer)],
-    org_id: Annotated[str, Path(description="The organization.", examples=["acme"])],
-    environment_id: Annotated[str, Path(description="The environment in it.", examples=["production"])],
+    request: Request, credentials: Credentials, org_id: OrganizationId, environment_id: EnvironmentId
 ) -> Call:
     """Let a caller with a valid token through to an environment of its own organization."""
+    required = service_of(request).required_scope
+    return await _let_in(request, credentials, org_id, environment_id, required=required)
+
+
+async def operating(
+    request: Request, credentials: Credentials, org_id: OrganizationId, environment_id: EnvironmentId
+) -> Call:
+    """Let an operator through to an environment of its own organization."""
+    required = service_of(request).operator_scope
+    return await _let_in(request, credentials, org_id, environment_id, required=required)
+
+
+async def _let_in(
+    request: Request,
+    credentials: HTTPAuthorizationCredentials | None,
+    org_id: str,
+    environment_id: str,
+    *,
+    required: str,
+) -> Call:
     service = service_of(request)
     try:
         # Of two tokens, what is before us may have looked at the other one.
@@ -187,7 +217,7 @@ async def authorized(
     request.state.principal = f"{principal.org_id}/{principal.name}"
     service.principals.take((principal.org_id, principal.name))
     scope = scope_in_path(org_id, environment_id)
-    authorize(principal, scope, service.required_scope)
+    authorize(principal, scope, required)
     _refuse_repeated(request)
     return Call(service=service, principal=principal, scope=scope)
 
@@ -213,3 +243,4 @@ def scope_in_path(org_id: str, environment_id: str) -> Scope:
 
 
 Authorized = Annotated[Call, Depends(authorized)]
+Operating = Annotated[Call, Depends(operating)]

@@ -1,17 +1,20 @@
-"""What the controller concludes from a workflow that is gone, each in one transaction that looks again first."""
+"""What the controller concludes from a workflow that is gone, or from an environment that moved on.
 
-from collections.abc import Sequence
+Each conclusion is one transaction that looks again first.
+"""
+
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
 
-from horarium.catalog import ledger
+from horarium.catalog import Catalog, ledger
 from horarium.catalog.schedules import find_live, require_environment
-from horarium.catalog.sweeping import Unsettled
+from horarium.catalog.sweeping import Unsettled, enabled_before
 from horarium.control.activation import send_to_review
 from horarium.control.running import Outcome, settle
 from horarium.control.stepping import moved_on
-from horarium.schedule.identity import ActivationKey
+from horarium.schedule.identity import ActivationKey, Scope
 from horarium.schedule.ledger import Disposition, Reason
 
 CONTROLLER = "system:controller"
@@ -57,6 +60,17 @@ def review_enabled_before(connection: Connection, keys: Sequence[ActivationKey],
             send_to_review(connection, *found, because=moved, by=CONTROLLER, now=now)
             sent += 1
     return sent
+
+
+async def review_all_enabled_before(catalog: Catalog, scope: Scope, *, now: Callable[[], datetime]) -> None:
+    """Send everything to review that a new epoch or a reset has left behind, a page at a time, each in its own transaction.
+
+    Whatever ends this in the middle, the controller does the rest.
+    """
+    after = 0
+    while page := await catalog.read(enabled_before, scope, limit=REVIEWED_AT_ONCE, after=after):
+        await catalog.write(review_enabled_before, [key for _, key in page], now=now())
+        after = page[-1][0]
 
 
 def _outcome(run: Unsettled, closed_as: str) -> Outcome:

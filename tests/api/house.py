@@ -23,7 +23,7 @@ from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog, presence
 from horarium.catalog.schedules import ensure_environment
 from horarium.catalog.tables import workers
-from horarium.control.principals import WRITE_SCOPE
+from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import Unavailable
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from tests.control.desk import Shelf, every, open_catalog
@@ -55,9 +55,11 @@ def token(**claims: Any) -> str:
     )
 
 
+BOTH_SCOPES = f"{WRITE_SCOPE} {OPERATOR_SCOPE}"
 HUMAN = token()
 PROGRAM = token(sub="ci", kind="key")
-STRANGER = token(sub="eve", org="globex")
+OPERATOR = token(sub="olga", scope=BOTH_SCOPES)
+STRANGER = token(sub="eve", org="globex", scope=BOTH_SCOPES)
 
 
 @dataclass(slots=True)

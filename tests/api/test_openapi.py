@@ -89,7 +89,7 @@ def test_every_answer_has_an_example_that_its_schema_accepts(page):
 
 def test_every_body_has_an_example_that_its_schema_accepts(page):
     bodies = [operation["requestBody"] for _, operation in operations(page) if "requestBody" in operation]
-    assert len(bodies) == len([name for name, _ in operations(page) if name.startswith("POST")])
+    assert len(bodies) == len([name for name, _ in operations(page) if name.startswith(("POST", "PUT"))])
     for body in bodies:
         content = body["content"]["application/json"]
         validate(page, content["schema"], content["example"])
@@ -119,7 +119,7 @@ def test_what_needs_a_token_or_a_key_says_so(page):
         method, path = name.split()
         assert ("security" in operation) == path.startswith("/v1/"), name
         headers = {each["name"]: each["required"] for each in operation.get("parameters", []) if each["in"] == "header"}
-        changes = method == "POST" and "previews" not in path
+        changes = method in {"POST", "PUT"} and "previews" not in path
         assert headers == ({"Idempotency-Key": True} if changes else {}), name
 
 

@@ -10,10 +10,10 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import load_all_checks
 from schemathesis.generation.modes import GenerationMode
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from horarium.api.app import create_app
-from tests.api.house import HUMAN, Api, make_catalog, new
+from tests.api.house import OPERATOR, Api, make_catalog, new
 
 load_all_checks()
 
@@ -28,6 +28,12 @@ UNSAYABLE = {
     "list_occurrences": "a cursor is one that was given out",
     "list_runs": "as above",
     "list_schedule_occurrences": "as above",
+    "apply_authority": "names and addresses have a form, and what a declaration refers to is declared too",
+    "stop_everything": "a reason is one line of printable characters",
+    "advance_epoch": "as above",
+    "reset_environment": "as above",
+    "collect_payment": "nobody pays what is not owed",
+    "approve_version": "there is such a version, and an approval ends in the future",
 }
 """Operations that refuse, as they should, some of what their schema lets through, each with what the schema cannot say."""
 
@@ -81,13 +87,16 @@ def test_an_operation_keeps_to_its_description(operations, name, mode):
     @given(case=operation.as_strategy(generation_mode=mode))
     def holds(case):
         # Every request is a change of its own, or the second would be told the receipt of the first.
-        headers = {"Authorization": f"Bearer {HUMAN}"}
+        headers = {"Authorization": f"Bearer {OPERATOR}"}
         if case.headers and "Idempotency-Key" in case.headers and mode is GenerationMode.POSITIVE:
             headers["Idempotency-Key"] = new()
         # Ours are the real organization and environment most of the time: others are 404 whatever else they are.
         if mode is GenerationMode.POSITIVE and "org_id" in case.path_parameters:
             case.path_parameters |= {"org_id": "acme", "environment_id": "test"}
-        case.call_and_validate(headers=headers, excluded_checks=excluded)
+        response = case.call(headers=headers)
+        # The check for refused nonsense does not know these: nonsense that is too large is refused for its size.
+        sized = [negative_data_rejection] if response.status_code in {413, 414, 431} else []
+        case.validate_response(response, headers=headers, excluded_checks=[*excluded, *sized])
 
     holds()
 
