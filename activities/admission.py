@@ -1,6 +1,9 @@
 """Admission of a run at its nominal second."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import activity
@@ -9,6 +12,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.clock import WorkerClock
 from activities.failures import translated
+from activities.gateway import HttpGateway
+from activities.handover import Handover
 from activities.messages import AdmitRun
 from activities.temporal import nudge
 from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
@@ -16,6 +21,7 @@ from horarium.authority.rules import may_cost
 from horarium.catalog import Catalog
 from horarium.control import admission
 from horarium.control.admission import Admission, Pending
+from horarium.control.dispatching import HTTP, Ended
 from horarium.errors import Unavailable
 from horarium.schedule.identity import RunKey
 
@@ -36,19 +42,29 @@ BACK_BEFORE = timedelta(seconds=1)
 
 
 class Admissions:
-    """Waits for nominal seconds, then decides. Safe to attempt twice: the catalog keeps the decision and its owner.
+    """Waits for nominal seconds, then decides, and hands runs over to agents behind the gateway `http`.
+
+    Safe to attempt twice: the catalog keeps the decision, its owner, and whether the run was sent.
 
     At most `waits` runs wait here. Another one is sent away, to come back a second before its time and then at its time, so
     that waiting never takes the slots of those that are due.
     """
 
     def __init__(
-        self, catalog: Catalog, authority: Authority, client: Client, clock: WorkerClock, *, waits: int = WAITS
+        self,
+        catalog: Catalog,
+        authority: Authority,
+        client: Client,
+        clock: WorkerClock,
+        gateway: HttpGateway,
+        *,
+        waits: int = WAITS,
     ) -> None:
         self._catalog = catalog
         self._authority = authority
         self._client = client
         self._clock = clock
+        self._handover = Handover(catalog, gateway, clock)
         self._room = asyncio.Semaphore(waits)
 
     @activity.defn
@@ -61,18 +77,29 @@ class Admissions:
         await self._wait_for(request)
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
+        async with _heartbeats():
+            decided = await self._decide(request.key, pending, owner=owner)
+            if decided.dispatch is not None and decided.dispatch.gateway == HTTP:
+                decided = await self._handed_over(request.key, decided, owner=owner)
+        await nudge(self._client, decided.nudge)
+        return decided
+
+    async def _decide(self, key: RunKey, pending: Pending | None, *, owner: str) -> Admission:
         with translated():
-            answers = await self._asked(request.key, pending)
+            answers = await self._asked(key, pending)
             try:
-                decided = await self._catalog.write(
-                    admission.decide, request.key, answers, owner=owner, now=self._clock.now()
-                )
+                return await self._catalog.write(admission.decide, key, answers, owner=owner, now=self._clock.now())
             except Unavailable as silence:
                 if pending is None or answers.unanswered is None:
                     raise
                 raise self._asked_again(pending, answers.unanswered, silence) from silence
-        await nudge(self._client, decided.nudge)
-        return decided
+
+    async def _handed_over(self, key: RunKey, decided: Admission, *, owner: str) -> Admission:
+        assert decided.dispatch is not None
+        result = await self._handover.hand_over(key, owner=owner)
+        if isinstance(result, Ended):
+            return Admission(outcome=result.outcome, reason=result.reason, nudge=result.nudge or decided.nudge)
+        return replace(decided, dispatch=replace(decided.dispatch, outcome=result.outcome))
 
     async def _asked(self, key: RunKey, pending: Pending | None) -> Answers:
         """What the authority says now; nothing where nothing is to be decided, and once the window has passed.
@@ -134,3 +161,21 @@ class Admissions:
                     )
         finally:
             shutdown.cancel()
+
+
+@asynccontextmanager
+async def _heartbeats() -> AsyncIterator[None]:
+    """Say that this attempt lives, while it waits for others."""
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating

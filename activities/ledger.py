@@ -4,10 +4,10 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.failures import translated
-from activities.messages import SettleRun
+from activities.messages import LookAtRun, RunStanding, SettleRun
 from activities.temporal import nudge
 from horarium.catalog import Catalog
-from horarium.control import running
+from horarium.control import dispatching, running
 
 
 class Settlements:
@@ -23,3 +23,12 @@ class Settlements:
         with translated():
             waiting = await self._catalog.write(running.settle, request.key, request.outcome, now=request.ended_at)
         await nudge(self._client, waiting)
+
+    @activity.defn
+    async def look_at_run(self, request: LookAtRun) -> RunStanding:
+        """How a run stands that is settled by whoever reports its outcome."""
+        with translated():
+            found = await self._catalog.read(dispatching.find_handed, request.key, lock=False)
+        if found is None or found.entry.closed_at is None:
+            return RunStanding()
+        return RunStanding(disposition=found.entry.disposition, reason=found.entry.reason)

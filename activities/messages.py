@@ -19,6 +19,7 @@ RUNS_QUEUE = "horarium-runs"
 RUN_WORKFLOW = "RunWorkflow"
 SCHEDULE_WORKFLOW = "ScheduleWorkflow"
 RUN_CLOSED = "run_closed"
+OUTCOME_REPORTED = "outcome_reported"
 RUN_AGENT = "run_agent"
 
 
@@ -104,3 +105,33 @@ class SettleRun:
     key: RunKey
     outcome: Outcome
     ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAtRun:
+    """Ask the catalog how a run stands that somebody else may settle."""
+
+    key: RunKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStanding:
+    """How a run ended; no disposition while it goes on."""
+
+    disposition: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollRun:
+    """Ask the agent behind the gateway how a run stands, until it has ended or its time is up."""
+
+    key: RunKey
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellCancelled:
+    """Tell the agent behind the gateway that a run was cancelled."""
+
+    key: RunKey

@@ -79,6 +79,8 @@ async def start(
     await tree.start(server)
     await prepare_temporal(await connect(address=server.address, namespace=server.namespace, wait_seconds=10))
     environment = {**settings.environment(), **_means_only(server), **_example_environment(settings)}
+    if api_port is not None and "HORARIUM_PUBLIC_URL" not in os.environ:
+        environment["HORARIUM_PUBLIC_URL"] = f"http://{HOST}:{api_port}"
     parts = [
         ("The workers", "worker", ("-m", "worker"), GRACE),
         ("The controller", "controller", ("-m", "starter", "controller"), timedelta(0)),

@@ -8,8 +8,10 @@ from temporalio.worker import Worker
 from activities.admission import WAITS, Admissions
 from activities.agents import AgentActivities
 from activities.clock import WorkerClock
+from activities.gateway import HttpGateway
 from activities.ledger import Settlements
 from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
+from activities.outcomes import HttpOutcomes
 from activities.temporal import RunStarter
 from activities.timetable import Timetable
 from horarium.agents.host import AgentHost
@@ -45,7 +47,12 @@ def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Wor
         client,
         task_queue=SCHEDULES_QUEUE,
         workflows=WORKFLOWS,
-        activities=[timetable.gather_facts, timetable.commit_plan, settlements.settle_run],
+        activities=[
+            timetable.gather_facts,
+            timetable.commit_plan,
+            settlements.settle_run,
+            settlements.look_at_run,
+        ],
         max_concurrent_workflow_tasks=WORKFLOW_TASKS,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,
@@ -60,12 +67,15 @@ def run_worker(
     *,
     authority: Authority | None = None,
 ) -> Worker:
-    """Admission. An `authority` that is given stays the caller's to close."""
-    admissions = Admissions(catalog, authority or settings.authority, client, clock or WorkerClock())
+    """Admission, and what is between us and agents elsewhere. An `authority` that is given stays the caller's to close."""
+    clock = clock or WorkerClock()
+    gateway = HttpGateway(settings.public_url)
+    admissions = Admissions(catalog, authority or settings.authority, client, clock, gateway)
+    outcomes = HttpOutcomes(catalog, gateway, client, clock)
     return Worker(
         client,
         task_queue=RUNS_QUEUE,
-        activities=[admissions.admit_run],
+        activities=[admissions.admit_run, outcomes.poll_run, outcomes.tell_cancelled],
         max_concurrent_activities=ADMISSION_SLOTS,
         default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
         max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,

@@ -16,6 +16,8 @@ from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
 
+LOCAL_API = "http://127.0.0.1:8080"
+"""Where the API of an installation on one machine is, if nobody said otherwise."""
 DEFAULT_DATA = Path(".horarium")
 
 DEFAULT_REQUESTS_PER_SECOND = 50
@@ -29,13 +31,15 @@ class ApiSettings:
 
     `keys_url` is the address of the JWK set that tokens are signed with; without it the key file of the data folder is used,
     which is for development. `issuer` and `audience` are what tokens must name, where they are set. `required_scope` is what
-    every operation on schedules needs, None for the scope of the contract. The rate is that of one principal.
+    every operation on schedules needs, None for the scope of the contract, and `operator_scope` what operators need, None for
+    ours. The rate is that of one principal.
     """
 
     keys_url: str | None = None
     issuer: str | None = None
     audience: str | None = None
     required_scope: str | None = None
+    operator_scope: str | None = None
     requests_per_second: int = DEFAULT_REQUESTS_PER_SECOND
 
 
@@ -52,7 +56,8 @@ class Settings:
     """One installation as a process sees it.
 
     `data` is the folder of the embedded installation; `catalog_url` an SQLAlchemy URL, by default a file in it. `scope` is
-    the organization and environment that is served.
+    the organization and environment that is served. `public_url` is where agents behind the gateway http find the API: it is
+    told to them with each run.
     """
 
     data: Path
@@ -61,6 +66,7 @@ class Settings:
     pace: Pace = field(default_factory=Pace)
     api: ApiSettings = field(default_factory=ApiSettings)
     remote_authority: RemoteAuthority | None = None
+    public_url: str = LOCAL_API
 
     @property
     def key_file(self) -> Path:
@@ -94,16 +100,18 @@ class Settings:
             "HORARIUM_CATALOG": self.catalog_url,
             "HORARIUM_ORGANIZATION": self.scope.org_id,
             "HORARIUM_ENVIRONMENT": self.scope.environment_id,
+            "HORARIUM_PUBLIC_URL": self.public_url,
         }
 
 
 def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -> Settings:
     """The settings of this process.
 
-    `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_STEPS_PER_RUN`; for the
-    API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`, `HORARIUM_REQUIRED_SCOPE` and
-    `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and
-    `HORARIUM_AUTHORITY_PRIVATE`. A `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
+    `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_PUBLIC_URL`,
+    `HORARIUM_STEPS_PER_RUN`; for the API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`,
+    `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
+    authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`. A `data` folder
+    that is given counts more than the environment's. Raises `Misconfigured`.
     """
     named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
     folder = named if data is None else data.absolute()
@@ -122,7 +130,19 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         pace=Pace(steps_per_run=_whole_number(environ, "HORARIUM_STEPS_PER_RUN")),
         api=_api(environ),
         remote_authority=_remote_authority(environ),
+        public_url=_public_url(environ),
     )
+
+
+def _public_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("HORARIUM_PUBLIC_URL") or LOCAL_API
+    parts = _parts(url)
+    if parts is None or parts.username or parts.password or parts.query or parts.fragment:
+        raise Misconfigured(
+            "HORARIUM_PUBLIC_URL is the address of the API as agents reach it, such as https://horarium.example, without user, "
+            "password, query and fragment."
+        )
+    return url.rstrip("/")
 
 
 def _remote_authority(environ: Mapping[str, str]) -> RemoteAuthority | None:
@@ -174,16 +194,21 @@ def _api(environ: Mapping[str, str]) -> ApiSettings:
             raise Misconfigured(
                 f"HORARIUM_JWKS_URL is {url[:200]!r}; keys come over https:// (or from this machine over http://)."
             )
-    required = environ.get("HORARIUM_REQUIRED_SCOPE") or None
-    if required is not None and len(required.split()) != 1:
-        raise Misconfigured(f"HORARIUM_REQUIRED_SCOPE is {required[:80]!r}; it is one scope, without spaces.")
     return ApiSettings(
         keys_url=url,
         issuer=environ.get("HORARIUM_TOKEN_ISSUER") or None,
         audience=environ.get("HORARIUM_TOKEN_AUDIENCE") or None,
-        required_scope=required,
+        required_scope=_one_scope(environ, "HORARIUM_REQUIRED_SCOPE"),
+        operator_scope=_one_scope(environ, "HORARIUM_OPERATOR_SCOPE"),
         requests_per_second=_whole_number(environ, "HORARIUM_REQUESTS_PER_SECOND") or DEFAULT_REQUESTS_PER_SECOND,
     )
+
+
+def _one_scope(environ: Mapping[str, str], name: str) -> str | None:
+    text = environ.get(name) or None
+    if text is not None and len(text.split()) != 1:
+        raise Misconfigured(f"{name} is {text[:80]!r}; it is one scope, without spaces.")
+    return text
 
 
 def _whole_number(environ: Mapping[str, str], name: str) -> int | None:

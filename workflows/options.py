@@ -28,8 +28,10 @@ workflow at 51,200, which is an outage of 59 days. A settlement is late by no mo
 ten minutes.
 """
 
+FIRST_LOOK = timedelta(seconds=60)
 LONGEST_LOOK = timedelta(minutes=10)
-"""A blocked schedule looks by itself at least this often, should the nudge have been lost."""
+"""A blocked schedule looks by itself at least this often, should the nudge have been lost, and so does a run whose agent
+reports its outcome to the API. A look costs six events: a run of a week makes some 6,000, where the server warns at 10,240."""
 
 ADMISSION_HEARTBEAT = timedelta(seconds=2)
 """A run worker that was killed while it waited costs about 1.2 s with this, and 4.2 s with five seconds."""
@@ -52,6 +54,24 @@ AGENT_RETRY = RetryPolicy(maximum_attempts=1)
 
 IDEMPOTENT_AGENT_RETRY = RetryPolicy(maximum_attempts=3, initial_interval=timedelta(seconds=1))
 """For agents that are declared idempotent by key. All attempts share the time limit of the one run."""
+
+POLL_TIME = timedelta(seconds=30)
+"""One poll, and the settlement of what it found."""
+
+POLL_MARGIN = timedelta(minutes=2)
+"""Beyond the time limit of a polled run. The server makes no further attempt whose pause would pass its timeout, and would
+end the polling up to a minute early; the polls end by themselves."""
+
+POLL_RETRY = RetryPolicy(
+    # An attempt that finds the run going on says itself when the next one is due; this is for a catalog that is down.
+    initial_interval=timedelta(seconds=1),
+    backoff_coefficient=2,
+    maximum_interval=timedelta(seconds=60),
+)
+
+ONCE = RetryPolicy(maximum_attempts=1)
+CANCELLATION_TIME = timedelta(seconds=15)
+"""A cancelled run keeps its slot until its agent was told, and no longer than this."""
 
 HISTORY_EVENTS = 200
 """Continue as new from here on: a replay in the sandbox costs about 12 ms and 0.57 ms an event. A step that fails costs six, so

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutType, is_cancelled_exception
@@ -12,17 +12,24 @@ from activities.admission import Admissions
 from activities.failures import cause_of
 from activities.ledger import Settlements
 from activities.messages import (
+    OUTCOME_REPORTED,
     RUN_AGENT,
     RUN_WORKFLOW,
     RUNS_QUEUE,
     AdmitRun,
     AgentDone,
+    LookAtRun,
+    PollRun,
     RunAgent,
     RunClosed,
     RunScheduled,
+    RunStanding,
     SettleRun,
+    TellCancelled,
 )
+from activities.outcomes import HttpOutcomes
 from horarium.control.admission import ADMITTED, Dispatch
+from horarium.control.dispatching import HTTP
 from horarium.control.running import Outcome
 from horarium.errors import HorariumError
 from horarium.schedule.identity import instant_text
@@ -39,6 +46,9 @@ class RunWorkflow:
         self._key = run.key
         self._closed_as = ""
         self._closed_for: str | None = None
+        self._reported = False
+        self._is_elsewhere = False
+        """Whether the run is with an agent behind the gateway http."""
         self._tell("waits for its nominal time")
 
     @workflow.run
@@ -53,13 +63,18 @@ class RunWorkflow:
             outcome = Outcome(disposition=Disposition.CANCELLED, reason=Reason.CANCELLED_BY_OPERATOR)
         if outcome is None:
             return RunClosed(disposition=self._closed_as, reason=self._closed_for)
-        settlement = asyncio.create_task(self._settle(outcome))
+        settlement = asyncio.create_task(self._end(outcome))
         while not settlement.done():
             # A cancellation comes too late here: it must not leave the outcome unwritten.
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(settlement)
         self._tell(f"{outcome.disposition}", outcome.reason)
         return RunClosed(disposition=outcome.disposition, reason=outcome.reason)
+
+    @workflow.signal(name=OUTCOME_REPORTED)
+    def outcome_reported(self) -> None:
+        """The run has been settled by whoever reported its outcome. Only a nudge: the catalog is asked."""
+        self._reported = True
 
     async def _admitted_and_done(self) -> Outcome | None:
         """What to settle; None where admission has already closed the run, or it is not ours."""
@@ -79,6 +94,9 @@ class RunWorkflow:
             return None
         assert admission.dispatch is not None, "an admitted run has somewhere to go"
         self._tell("admitted, with its agent")
+        if admission.dispatch.gateway == HTTP:
+            self._is_elsewhere = True
+            return await self._until_it_ended_elsewhere(admission.dispatch)
         return await self._with_its_agent(admission.dispatch)
 
     async def _with_its_agent(self, dispatch: Dispatch) -> Outcome:
@@ -112,6 +130,86 @@ class RunWorkflow:
             cost=done.cost,
         )
 
+    async def _until_it_ended_elsewhere(self, dispatch: Dispatch) -> Outcome | None:
+        """Wait for the end of a run whose agent is behind the gateway http; None where it was settled by then."""
+        until = workflow.now() + timedelta(seconds=dispatch.max_run_seconds)
+        ended = await (self._polled(until) if dispatch.outcome == "poll" else self._called_back(until))
+        if ended.disposition is None:
+            return Outcome(
+                disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary="No outcome came in time."
+            )
+        self._closed_as, self._closed_for = ended.disposition, ended.reason
+        self._tell(ended.disposition, ended.reason)
+        return None
+
+    async def _called_back(self, until: datetime) -> RunStanding:
+        """Look at the catalog when told to, and now and then in case nobody was heard."""
+        pause = options.FIRST_LOOK
+        while True:
+            left = until - workflow.now()
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._reported,
+                    timeout=max(min(pause, left), timedelta(0)),
+                    timeout_summary="until the outcome is looked for",
+                )
+            self._reported = False
+            standing = await self._standing()
+            if standing.disposition is not None or workflow.now() >= until:
+                return standing
+            pause = min(pause * 2, options.LONGEST_LOOK)
+
+    async def _standing(self) -> RunStanding:
+        try:
+            return await workflow.execute_local_activity_method(
+                Settlements.look_at_run,
+                LookAtRun(key=self._key),
+                schedule_to_close_timeout=options.CATALOG_ANSWERS_WITHIN,
+                retry_policy=options.LOCAL_RETRY,
+            )
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            # Whatever is concluded without an answer is settled in the catalog, which knows better then.
+            workflow.logger.warning("the run could not be looked at: %s", error.cause or error)
+            return RunStanding()
+
+    async def _polled(self, until: datetime) -> RunStanding:
+        try:
+            return await workflow.execute_activity_method(
+                HttpOutcomes.poll_run,
+                PollRun(key=self._key, until=until),
+                task_queue=RUNS_QUEUE,
+                schedule_to_close_timeout=until - workflow.now() + options.POLL_MARGIN,
+                start_to_close_timeout=options.POLL_TIME,
+                retry_policy=options.POLL_RETRY,
+                summary="polls the agent for its outcome",
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            workflow.logger.warning("polling ended: %s", error.cause or error)
+            return await self._standing()
+
+    async def _end(self, outcome: Outcome) -> None:
+        if self._is_elsewhere and outcome.disposition is Disposition.CANCELLED:
+            await self._tell_its_agent()
+        await self._settle(outcome)
+
+    async def _tell_its_agent(self) -> None:
+        """Once, and as well as it goes: an agent elsewhere cannot be made to stop."""
+        try:
+            await workflow.execute_activity_method(
+                HttpOutcomes.tell_cancelled,
+                TellCancelled(key=self._key),
+                task_queue=RUNS_QUEUE,
+                schedule_to_close_timeout=options.CANCELLATION_TIME,
+                retry_policy=options.ONCE,
+                summary="tells the agent that the run was cancelled",
+            )
+        except ActivityError as error:
+            workflow.logger.warning("the agent was not told of the cancellation: %s", error.cause or error)
+
     async def _settle(self, outcome: Outcome) -> None:
         """Write the outcome down, however long the catalog is away: a run that is not settled holds its slot."""
         pause = options.FIRST_PAUSE
@@ -141,6 +239,10 @@ class RunWorkflow:
         )
 
 
+_HALTS = frozenset({Reason.STOPPED_BY_OPERATOR, Reason.ENVIRONMENT_EPOCH_CHANGED, Reason.ENVIRONMENT_RESET})
+"""Why a run that was admitted a moment ago may not be begun any more."""
+
+
 def _undone(cause: BaseException | None) -> Outcome:
     """What it means that an agent's activity brought no report."""
     summary = str(cause)
@@ -151,8 +253,8 @@ def _undone(cause: BaseException | None) -> Outcome:
             return Outcome(disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary=summary)
         case ApplicationError(type="claim_failed"):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.CLAIM_FAILED, summary=summary)
-        case ApplicationError(type=Reason.STOPPED_BY_OPERATOR):
-            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.STOPPED_BY_OPERATOR, summary=summary)
+        case ApplicationError(type=str(halted)) if halted in _HALTS:
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason(halted), summary=summary)
         case ApplicationError(type="not_admitted" | "run_not_found"):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.RUN_LOST, summary=summary)
         case _:

@@ -16,8 +16,10 @@ from temporalio.worker import Worker
 from activities.admission import Admissions
 from activities.agents import AgentActivities, CatalogHost
 from activities.clock import WorkerClock
+from activities.gateway import HttpGateway
 from activities.ledger import Settlements
 from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
+from activities.outcomes import HttpOutcomes
 from activities.pace import Pace
 from activities.temporal import RunStarter
 from activities.timetable import Timetable
@@ -34,7 +36,7 @@ from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from starter.temporal import Temporal
 from tests.workflows.invariant import assert_every_instant_has_one_answer
 from tests.workflows.lasting import Script
-from worker.composition import AGENT_HEARTBEAT_THROTTLE
+from worker.composition import AGENT_HEARTBEAT_THROTTLE, HEARTBEAT_THROTTLE
 from workflows.run import RunWorkflow
 from workflows.schedule import ScheduleWorkflow
 
@@ -186,10 +188,11 @@ async def house(
     run_workflow: type = RunWorkflow,
     timetable: type[Timetable] = Timetable,
     without: Sequence[str] = (),
+    gateway: HttpGateway | None = None,
 ) -> AsyncIterator[House]:
     """Set everything up on an empty folder, take it down again, and hold the ledger to its promise.
 
-    `without` names task queues that nobody serves.
+    `without` names task queues that nobody serves. `gateway` is for agents elsewhere.
     """
     content = ContentFolder(folder / "content", SCOPE)
     for each in (content.inputs, content.outputs / "reports"):
@@ -208,14 +211,26 @@ async def house(
         starter = RunStarter(client)
         steps = timetable(catalog, starter, pace)
         settlements = Settlements(catalog, client)
+        gateway = gateway or HttpGateway("http://api.test")
+        elsewhere = HttpOutcomes(catalog, gateway, client, clock)
         for worker in (
             Worker(
                 client,
                 task_queue=SCHEDULES_QUEUE,
                 workflows=[schedule_workflow, run_workflow],
-                activities=[steps.gather_facts, steps.commit_plan, settlements.settle_run],
+                activities=[steps.gather_facts, steps.commit_plan, settlements.settle_run, settlements.look_at_run],
             ),
-            Worker(client, task_queue=RUNS_QUEUE, activities=[Admissions(catalog, authority, client, clock).admit_run]),
+            Worker(
+                client,
+                task_queue=RUNS_QUEUE,
+                activities=[
+                    Admissions(catalog, authority, client, clock, gateway).admit_run,
+                    elsewhere.poll_run,
+                    elsewhere.tell_cancelled,
+                ],
+                default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+                max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
+            ),
             Worker(
                 client,
                 task_queue=AGENTS_QUEUE,

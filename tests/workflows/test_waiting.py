@@ -64,7 +64,7 @@ def machine(monkeypatch):
 
 
 def admission_of(nominal: datetime, catalog: Decided, clock: WorkerClock, environment: ActivityEnvironment):
-    return attempt_at(Admissions(catalog, None, None, clock), nominal, environment)
+    return attempt_at(Admissions(catalog, None, None, clock, None), nominal, environment)
 
 
 def attempt_at(admissions: Admissions, nominal: datetime, environment: ActivityEnvironment):
@@ -161,7 +161,7 @@ async def test_a_shutdown_does_not_stop_a_decision_that_is_due():
 async def test_a_run_that_finds_no_room_to_wait_comes_back_a_second_before_its_time_and_then_at_its_time(
     machine, left, comes_back_after
 ):
-    admissions = Admissions(Decided(), None, None, WorkerClock(), waits=0)
+    admissions = Admissions(Decided(), None, None, WorkerClock(), None, waits=0)
 
     with pytest.raises(ApplicationError) as sent_away:
         await attempt_at(admissions, NOON + timedelta(seconds=left), environment_stamped(NOON))
@@ -174,7 +174,7 @@ async def test_runs_that_are_due_are_decided_while_every_place_to_wait_is_taken(
     """And a place is free again once its run was decided or its attempt has ended."""
     now = datetime.now(UTC)
     catalog = Decided()
-    admissions = Admissions(catalog, None, None, WorkerClock(), waits=2)
+    admissions = Admissions(catalog, None, None, WorkerClock(), None, waits=2)
     soon = attempt_at(admissions, now + timedelta(seconds=0.6), environment_stamped(now))
     ends = environment_stamped(now)
     later = attempt_at(admissions, now + timedelta(hours=1), ends)

@@ -1,0 +1,103 @@
+"""The last part of an admission: handing the run to an agent behind the gateway `http`."""
+
+import asyncio
+from datetime import timedelta
+
+import structlog
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.clock import WorkerClock
+from activities.failures import translated
+from activities.gateway import HttpGateway
+from horarium.catalog import Catalog
+from horarium.control import dispatching
+from horarium.control.dispatching import Again, Begun, Claim, Ended
+from horarium.errors import Misconfigured, Unavailable
+from horarium.schedule.identity import RunKey
+from horarium.schedule.ledger import Disposition
+
+FIRST_PAUSE = timedelta(milliseconds=250)
+LONGEST_PAUSE = timedelta(seconds=5)
+"""Between attempts to reach a destination: soon at first, then not a burden on what is coming up again."""
+WRITTEN_WITHIN = timedelta(seconds=30)
+"""How long an answer is held while the catalog does not take it. What is forgotten then is a start that nobody can confirm."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class Handover:
+    """Hands admitted runs over. Part of an activity: what is to be tried again fails the attempt, and leaves no event."""
+
+    def __init__(self, catalog: Catalog, gateway: HttpGateway, clock: WorkerClock) -> None:
+        self._catalog = catalog
+        self._gateway = gateway
+        self._clock = clock
+
+    async def hand_over(self, key: RunKey, *, owner: str) -> Begun | Ended:
+        """Send a run to its agent, at most once where the agent is not idempotent.
+
+        Raises `ApplicationError` where another attempt is due, inside the run's window.
+        """
+        claim = await self._claim(key, owner=owner)
+        if not isinstance(claim, Claim):
+            return claim
+        try:
+            told = await self._gateway.post(claim)
+            result = await self._conclude(claim, told.answer, told.sentence)
+        except asyncio.CancelledError:
+            # It may have arrived, and whoever cancelled does not wait for this attempt.
+            await self._tell_if_cancelled(claim)
+            raise
+        match result:
+            case Again():
+                raise self._again(result, told.sentence)
+            case Ended(outcome=Disposition.CANCELLED):
+                await self._gateway.cancel(claim.destination, claim.run_id)
+        return result
+
+    async def _claim(self, key: RunKey, *, owner: str) -> Claim | Begun | Ended:
+        try:
+            with translated():
+                return await self._catalog.write(
+                    dispatching.claim, key, owner=owner, now=self._clock.now(), keys_of=self._gateway.keys_of
+                )
+        except ApplicationError as error:
+            if isinstance(error.__cause__, Misconfigured):
+                _logger.error("destination_unusable", run_id=key.run_id, because=str(error.__cause__))  # noqa: TRY400 - no trace is needed
+            raise
+
+    async def _conclude(self, claim: Claim, answer: dispatching.Answer, sentence: str) -> Begun | Ended | Again:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + WRITTEN_WITHIN.total_seconds()
+        while True:
+            try:
+                return await self._catalog.write(
+                    dispatching.conclude, claim, answer, sentence=sentence, now=self._clock.now()
+                )
+            except Unavailable as error:
+                if loop.time() > deadline or activity.is_worker_shutdown():
+                    raise ApplicationError(str(error), type=error.code) from error
+                await asyncio.sleep(FIRST_PAUSE.total_seconds())
+
+    def _again(self, again: Again, sentence: str) -> ApplicationError:
+        left = max(again.until - self._clock.now(), timedelta(0))
+        pause = min(FIRST_PAUSE * 2 ** min(activity.info().attempt - 1, 10), LONGEST_PAUSE)
+        return ApplicationError(
+            sentence,
+            type="not_handed_over",
+            category=ApplicationErrorCategory.BENIGN,
+            # One attempt more right at the end of the window, or its verdict would come late.
+            next_retry_delay=min(pause, left),
+        )
+
+    async def _tell_if_cancelled(self, claim: Claim) -> None:
+        details = activity.cancellation_details()
+        if details is None or details.worker_shutdown:
+            return
+        if not details.cancel_requested:
+            # The workflow may have ended already, and then nobody asks this activity to end: it is only unknown.
+            found = await self._catalog.read(dispatching.find_handed, claim.key, lock=False)
+            if found is None or found.entry.disposition is not Disposition.CANCELLED:
+                return
+        await self._gateway.cancel(claim.destination, claim.run_id)
