@@ -122,5 +122,6 @@ def _state(error: DBAPIError) -> str | None:
 
 
 def _words(error: DBAPIError) -> str:
-    """What the driver said, on one line. It never says a password."""
-    return " ".join(str(error.orig).split()).rstrip(".")
+    """What the driver said, on one line, without its hints. It never says a password."""
+    lines = [line for line in str(error.orig).splitlines() if not line.startswith("\t")]
+    return " ".join(" ".join(lines).split()).rstrip(".")
