@@ -51,6 +51,11 @@ class TemporalHands:
         """Tell the workflow of an activation to look again."""
         await _answered(Temporal(self._connected()).signal(key, signal))
 
+    async def tell_run(self, key: RunKey, signal: str) -> None:
+        """Tell the workflow of a run to look again; one that is over need not know."""
+        with suppress(RPCError):
+            await _answered(self._connected().get_workflow_handle(key.workflow_id).signal(signal))
+
     async def cancel_run(self, key: RunKey) -> bool:
         """Ask a run to end; False where Temporal knows no such run."""
         handle = self._connected().get_workflow_handle(key.workflow_id)

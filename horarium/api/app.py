@@ -18,7 +18,7 @@ from horarium.api.hands import Hands
 from horarium.api.limits import Limits
 from horarium.api.problems import Rejected
 from horarium.api.routes import authority as authority_routes
-from horarium.api.routes import environments, health, inputs, ledger, previews, receipts, runs, schedules
+from horarium.api.routes import environments, health, inputs, ledger, outcomes, previews, receipts, runs, schedules
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
 from horarium.authority.asking import Authority
@@ -29,7 +29,18 @@ from horarium.errors import HorariumError, Misconfigured
 _logger = structlog.get_logger(__name__)
 _ROUTERS = tuple(
     module.router
-    for module in (environments, schedules, previews, receipts, ledger, runs, inputs, authority_routes, health)
+    for module in (
+        environments,
+        schedules,
+        previews,
+        receipts,
+        ledger,
+        runs,
+        inputs,
+        outcomes,
+        authority_routes,
+        health,
+    )
 )
 _TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Authority", "Operations")
 

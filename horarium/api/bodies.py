@@ -28,8 +28,16 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE |
 async def read_document(request: Request, limits: Limits) -> Any:
     """The JSON document in a request's body, read strictly.
 
-    `Rejected` with 400 for what is no JSON, 408 for a body that trickles, 413 for one that is too large (also where no
-    length was announced), and 415 for another media type or an encoded one.
+    `Rejected` as `read_body` has it, and with 400 for what is no JSON.
+    """
+    return await as_document(await read_body(request, limits))
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """The bytes of a body that says it is JSON, such as a signature is over.
+
+    `Rejected` with 408 for a body that trickles, 413 for one that is too large (also where no length was announced), and 415
+    for another media type or an encoded one.
     """
     # Of a header that stands twice, what is before us may have believed the other one.
     media_type = ", ".join(request.headers.getlist("content-type")).partition(";")[0].strip().lower()
@@ -42,7 +50,11 @@ async def read_document(request: Request, limits: Limits) -> Any:
         )
     if {each.lower() for each in request.headers.getlist("content-encoding")} - {"identity"}:
         raise Rejected(415, "unsupported_media_type", "The body is not encoded.", next_step="Send it as it is.")
-    data = await _read(request, limits)
+    return await _read(request, limits)
+
+
+async def as_document(data: bytes) -> Any:
+    """The JSON document in a body that was read; `Rejected` with 400 for what is no JSON."""
     try:
         if len(data) <= READ_IN_LOOP:
             return load_json(data)

@@ -59,6 +59,13 @@ PUBLISH: Final = {"schedule_id": SCHEDULE, "expected_revision": 0, **_EXPECTED, 
 RETIRE: Final = {"version": REFERENCE, "expected_generation": 1, **_EXPECTED}
 SET_ACTIVATION: Final = {"version": REFERENCE, "expected_generation": 0, **_EXPECTED, "enabled": True}
 TRIGGER: Final = RETIRE
+OUTCOME: Final = {
+    "outcome": "succeeded",
+    "summary": "12 messages reviewed.",
+    "outputs": ["reviews/3f1f0c5e/report.md"],
+    "cost": 125,
+}
+OUTCOME_TAKEN: Final = {"run_id": RUN, "disposition": "succeeded", "reason": None, "replayed": False}
 CANCEL: Final = _EXPECTED
 PREVIEW_REQUEST: Final = {"spec": CALENDAR, "from": "2027-03-26T00:00:00Z", "limit": 2}
 

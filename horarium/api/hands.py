@@ -14,6 +14,9 @@ class Hands(Protocol):
     async def nudge(self, key: ActivationKey, signal: str) -> None:
         """Tell the workflow of an activation to look again. Raises `Unavailable` where Temporal does not answer."""
 
+    async def tell_run(self, key: RunKey, signal: str) -> None:
+        """Tell the workflow of a run to look again. Raises `Unavailable` where Temporal does not answer."""
+
     async def cancel_run(self, key: RunKey) -> bool:
         """Ask a run to end; nothing happens to one that is over. False where Temporal knows no such run.
 

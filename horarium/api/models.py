@@ -187,6 +187,15 @@ class Run(Occurrence):
     schedule_id: UUID
 
 
+class OutcomeTaken(Answer):
+    """How a run ended, as it was reported."""
+
+    run_id: UUID
+    disposition: Disposition
+    reason: Reason | None
+    replayed: bool = Field(description="Whether the same outcome had been reported before.")
+
+
 class Occurrences(Answer):
     """A page of one schedule's ledger, by nominal time."""
 

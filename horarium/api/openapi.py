@@ -23,6 +23,7 @@ from horarium.control.administration import (
     StopRequest,
 )
 from horarium.control.cancellation import CancelRequest
+from horarium.control.outcomes import OutcomeReport
 from horarium.control.receipts import MAX_KEY
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest
 
@@ -135,6 +136,7 @@ def describe(app: FastAPI, routes: Iterable[BaseRoute]) -> dict[str, Any]:
         RetireRequest,
         TriggerRequest,
         CancelRequest,
+        OutcomeReport,
         StopRequest,
         LiftRequest,
         ChangeRequest,

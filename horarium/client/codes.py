@@ -147,7 +147,11 @@ class Overlap(Conflict, code="overlap"):
 
 
 class RunEnded(Conflict, code="run_ended"):
-    """The run has ended, so there is nothing to cancel."""
+    """The run has ended, so there is nothing to cancel, and no outcome to report."""
+
+
+class OutcomeConflict(Conflict, code="outcome_conflict"):
+    """Another outcome of the run was reported before, and counts."""
 
 
 class RuntimeUnconfigured(Conflict, code="runtime_unconfigured"):

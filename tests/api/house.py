@@ -76,6 +76,9 @@ class Recorder:
     async def nudge(self, key: ActivationKey, signal: str) -> None:
         self._ask("nudge", (key.generation, signal))
 
+    async def tell_run(self, key: RunKey, signal: str) -> None:
+        self._ask("tell_run", (key.run_id, signal))
+
     async def cancel_run(self, key: RunKey) -> bool:
         self._ask("cancel_run", key)
         return self.knows_run

@@ -25,6 +25,7 @@ UNSAYABLE = {
     "retire_schedule": "as above",
     "trigger_run": "as above",
     "cancel_run": "an integer is written without a point: to JSON Schema 0.0 is one too",
+    "report_outcome": "the signature has to fit",
     "list_occurrences": "a cursor is one that was given out",
     "list_runs": "as above",
     "list_schedule_occurrences": "as above",
