@@ -10,7 +10,11 @@
 
 from horarium.client import codes, problems
 from horarium.client.answers import (
+    Act,
     Activation,
+    Acts,
+    Applied,
+    AuthorityOverview,
     Entry,
     Environment,
     Event,
@@ -24,6 +28,7 @@ from horarium.client.answers import (
     Reference,
     Runtime,
 )
+from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Token
 from horarium.client.client import Client, Environments, Receipts
 from horarium.client.problems import ClientError, OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable
@@ -31,7 +36,12 @@ from horarium.client.schedules import Schedules
 
 __all__ = [
     "ANSWER_WITHIN",
+    "Act",
     "Activation",
+    "Acts",
+    "Applied",
+    "Authority",
+    "AuthorityOverview",
     "Client",
     "ClientError",
     "Entry",

@@ -220,6 +220,54 @@ class Preview:
     document: Document
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One thing that an operator did; `everywhere` where it was about the whole organization."""
+
+    id: int
+    at: AwareDatetime
+    kind: str
+    actor: str
+    everywhere: bool
+    details: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acts:
+    """A page of what operators did, oldest first. Continue with `after=next_cursor`; None says that it is the last."""
+
+    events: tuple[Act, ...]
+    next_cursor: int | None = None
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorityOverview:
+    """An environment as operators see it: what is declared, what was counted, and which kill switches are on."""
+
+    mode: str
+    runtime_profile: str | None
+    authority_epoch: int
+    reset_generation: int
+    stops: tuple[Document, ...]
+    declared: Document
+    budgets: Document
+    wallets: Document
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What a file of declarations changed, each as `action`, `kind`, `name`, `from` and `to`; or would change, in a dry run."""
+
+    changes: tuple[Document, ...]
+    dry_run: bool = False
+    receipt_id: str | None = None
+    warnings: tuple[str, ...] = ()
+    replayed: bool = False
+    document: Document
+
+
 def read(kind: type[Answer], document: Any) -> Answer:
     """An answer as a value; `UnexpectedAnswer` where a part that we rely on is missing or is something else.
 

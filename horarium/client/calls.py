@@ -142,10 +142,21 @@ def asking(operation: str, scope: ScopeLike, *path: str, request: Mapping[str, A
     return Call(operation=operation, method="POST", path=_path(scope, path), content=snapshot(request))
 
 
-def changing(operation: str, scope: ScopeLike, *path: str, request: Mapping[str, Any], key: str) -> Call:
+def changing(
+    operation: str,
+    scope: ScopeLike,
+    *path: str,
+    request: Mapping[str, Any],
+    key: str,
+    method: str = "POST",
+    query: Query | None = None,
+) -> Call:
     """A mutation, under the caller's key."""
     _check_key(key)
-    return Call(operation=operation, method="POST", path=_path(scope, path), content=snapshot(request), key=key)
+    content = snapshot(request)
+    return Call(
+        operation=operation, method=method, path=_path(scope, path), query=_flat(query or {}), content=content, key=key
+    )
 
 
 def snapshot(request: Mapping[str, Any]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import httpx
 
 from horarium.client.answers import Environment, Receipt
+from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Caller, ScopeLike, Token, reading
 from horarium.client.schedules import Schedules
 
@@ -37,6 +38,7 @@ class Client:
         self.environments = Environments(self._caller)
         self.schedules = Schedules(self._caller)
         self.receipts = Receipts(self._caller)
+        self.authority = Authority(self._caller)
 
     async def aclose(self) -> None:
         """Close the connections."""

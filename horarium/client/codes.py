@@ -154,6 +154,10 @@ class OutcomeConflict(Conflict, code="outcome_conflict"):
     """Another outcome of the run was reported before, and counts."""
 
 
+class OwesLess(Conflict, code="owes_less"):
+    """The wallet owes less than was to be collected."""
+
+
 class RuntimeUnconfigured(Conflict, code="runtime_unconfigured"):
     """The environment has no runtime profile, so nothing can run in it."""
 

@@ -71,7 +71,7 @@ def require_scope(principal: Principal, required: str) -> None:
         raise Forbidden(
             "scope_missing",
             f"{principal.name!r} does not hold the scope {required!r}, which this operation needs.",
-            next_step="Use a token with that scope.",
+            next_step=f"Use a token with that scope; in development `horarium token --scope {required}` prints one.",
         )
 
 

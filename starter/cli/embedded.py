@@ -9,8 +9,10 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import asked_outside
 from horarium.catalog import Catalog, presence
-from horarium.control import operations, pages, records
+from horarium.control import administration, declaring, operations, overview, pages, records
 from horarium.control.principals import local_principal
+from horarium.control.receipts import Receipt
+from horarium.control.sweeping import review_all_enabled_before
 from horarium.schedule.identity import ScheduleKey, schedule_key
 from starter.cli.place import Document, Lines
 from worker.settings import Settings
@@ -98,6 +100,32 @@ class Embedded:
         receipt = await self._catalog.write(
             operations.trigger, self._person, self.scope, dict(request), key, now=_now()
         )
+        return receipt.document
+
+    async def authority(self) -> Document:
+        """The environment as operators see it."""
+        return await self._catalog.read(overview.overview, self.scope)
+
+    async def acts(self, *, after: int, limit: int) -> list[Document]:
+        """What operators did, oldest first."""
+        return await self._catalog.read(overview.acts, self.scope, after=after, limit=limit)
+
+    async def apply_authority(self, file: Mapping[str, Any], key: str, *, dry_run: bool) -> Document:
+        """Make the environment what a file says, or tell what that would change."""
+        if dry_run:
+            return await self._catalog.read(declaring.preview_of, self._person, self.scope, dict(file))
+        receipt = await self._catalog.write(declaring.apply, self._person, self.scope, dict(file), key, now=_now())
+        return receipt.document
+
+    async def operate(self, act: str, request: Mapping[str, Any], key: str) -> Document:
+        """Do what an operator may."""
+        operation = getattr(administration, act)
+        receipt: Receipt = await self._catalog.write(
+            operation, self._person, self.scope, dict(request), key, now=_now()
+        )
+        if act in {"advance_epoch", "reset"}:
+            # There may be no controller to do it.
+            await review_all_enabled_before(self._catalog, self.scope, now=_now)
         return receipt.document
 
     def _key(self, schedule_id: str) -> ScheduleKey:

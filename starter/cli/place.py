@@ -90,6 +90,17 @@ class Place(Protocol):
 
     async def trigger(self, request: Mapping[str, Any], key: str) -> Document: ...
 
+    async def authority(self) -> Document:
+        """The environment as operators see it."""
+
+    async def acts(self, *, after: int, limit: int) -> list[Document]:
+        """What operators did, oldest first."""
+
+    async def apply_authority(self, file: Mapping[str, Any], key: str, *, dry_run: bool) -> Document: ...
+
+    async def operate(self, act: str, request: Mapping[str, Any], key: str) -> Document:
+        """An operator's act: stop, lift, advance_epoch, reset, collect or approve."""
+
 
 @asynccontextmanager
 async def reach(where: Where) -> AsyncIterator[Place]:

@@ -100,6 +100,30 @@ class Remote:
         """Ask for a run now."""
         return dict((await _plain(self._client.schedules.trigger(self.scope, request, key))).document)
 
+    async def authority(self) -> Document:
+        """The environment as operators see it."""
+        return dict((await _plain(self._client.authority.get(self.scope))).document)
+
+    async def acts(self, *, after: int, limit: int) -> list[Document]:
+        """What operators did, oldest first."""
+        found: list[Document] = []
+        while len(found) < limit:
+            most = min(limit - len(found), LARGEST_PAGE)
+            page = await _plain(self._client.authority.events(self.scope, after=after, limit=most))
+            found += page.document["events"]
+            if page.next_cursor is None:
+                break
+            after = page.next_cursor
+        return found
+
+    async def apply_authority(self, file: Mapping[str, Any], key: str, *, dry_run: bool) -> Document:
+        """Make the environment what a file says, or tell what that would change."""
+        return dict((await _plain(self._client.authority.apply(self.scope, file, key, dry_run=dry_run))).document)
+
+    async def operate(self, act: str, request: Mapping[str, Any], key: str) -> Document:
+        """Do what an operator may."""
+        return dict((await _plain(getattr(self._client.authority, act)(self.scope, request, key))).document)
+
 
 async def _plain(call: Awaitable[T]) -> T:
     """An answer, or the error that the catalog itself would have raised."""

@@ -73,9 +73,21 @@ async def change(place: Place, review: Review, schedule_id: str, *, of_activatio
 
 
 async def send(what: str, call: Send, request: Mapping[str, Any], review: Review, where: Where) -> Document:
-    """Send a request once, under the key of the review or a new one.
+    """Send a request about a schedule once, under the key of the review or a new one.
 
     Raises `Uncertain` where its answer was lost; `what` begins the command that repeats it.
+    """
+    look, again = f"get {_schedule(request)}", f"{what}{_options(request)}"
+    return await send_once(call, request, review, where, look=look, again=again)
+
+
+async def send_once(
+    call: Send, request: Mapping[str, Any], review: Review, where: Where, *, look: str, again: str
+) -> Document:
+    """Send a request once, under the key of the review or a new one.
+
+    Raises `Uncertain` where its answer was lost: `look` is the command that shows what is there now, `again` the one that
+    repeats this.
     """
     from horarium.client.problems import OutcomeUnknown  # noqa: PLC0415 - httpx, which no command on a folder needs
 
@@ -84,11 +96,11 @@ async def send(what: str, call: Send, request: Mapping[str, Any], review: Review
     try:
         return await call(request, key)
     except OutcomeUnknown as lost:
-        again = f"horarium {what}{_options(request)} --key {shlex.quote(key)}{where.options}"
+        repeat = f"horarium {again} --key {shlex.quote(key)}{where.options}"
         raise Uncertain(
             lost.sentence,
-            next_step=f"Look first: `horarium get {_schedule(request)}{where.options}`. Then, with the same account and "
-            f"environment, repeat exactly this and nothing newer: `{again}`",
+            next_step=f"Look first: `horarium {look}{where.options}`. Then, with the same account and "
+            f"environment, repeat exactly this and nothing newer: `{repeat}`",
             key=key,
         ) from lost
 
