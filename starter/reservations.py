@@ -37,7 +37,7 @@ class Reservations:
     async def look(self) -> None:
         """Settle what was kept, give back what nobody decided on, and tell the authority what it has not heard."""
         now = self.now()
-        if await self.catalog.read(_anything_kept, now=now):
+        while await self.catalog.read(_anything_kept, now=now):
             await self.catalog.write(settle_kept, now=now)
         while runs := await self.catalog.read(money.abandoned, self.scope, limit=PAGE):
             await self.catalog.write(_release, self.scope, runs, now=now)

@@ -167,12 +167,13 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     return nudge_if_waiting(connection, schedule)
 
 
-def settle_kept(connection: Connection, *, now: datetime, limit: int = 100) -> int:
-    """Settle what was kept for runs of which nobody could say whether they happened, once their time limit has passed.
+def settle_kept(connection: Connection, *, now: datetime) -> int:
+    """Settle what was kept for a run of which nobody could say whether it happened, once its time limit has passed.
 
-    Returns how many there were.
+    One at a time, since a transaction locks one budget and then its wallet, and two budgets may be paid from one wallet.
+    Returns 0 where there was none.
     """
-    kept = money.kept_until(connection, now=now, limit=limit)
+    kept = money.kept_until(connection, now=now, limit=1)
     for each in kept:
         money.settle(connection, each.run_id, spent=each.amount, now=now)
     return len(kept)
