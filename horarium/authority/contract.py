@@ -1,6 +1,6 @@
 """What is said between an installation and a platform's own authority, message by message.
 
-`python -m horarium.authority.page` makes the OpenAPI page of it, which stands in `deploy/`. Answers are read strictly: no text
+`python -m starter.authority_page` makes the OpenAPI page of it, which stands in `deploy/`. Answers are read strictly: no text
 for a number, no number for a boolean. A part that this release does not know is ignored beside the parts of an answer, and
 refused within a declaration, where it may be a restriction that this release would pass over.
 """
