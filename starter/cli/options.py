@@ -18,6 +18,8 @@ LARGEST_NUMBER = 2**31 - 1
 """Of revisions, generations and epochs. A server refuses a larger one, and a database has no room for it."""
 LARGEST_ID = 10**18 - 1
 """Of an event, likewise."""
+LARGEST_AMOUNT = 10**15
+"""Of money, in minor units, likewise."""
 
 
 def _time(text: str) -> datetime:
@@ -105,6 +107,12 @@ Form = Annotated[
     ),
 ]
 _TIME_HELP = "as 2027-03-28T07:30:00Z, '2027-03-28 07:30 Europe/Zurich', 2027-03-28 (midnight UTC), now, +2h or -1d."
+ExpiresAt = Annotated[
+    datetime,
+    typer.Option(
+        "--until", metavar="TIME", parser=_time, help=f"Until when it holds, {_TIME_HELP}", show_default=False
+    ),
+]
 From = Annotated[
     datetime | None,
     typer.Option("--from", metavar="TIME", parser=_time, help=f"The first instant, {_TIME_HELP}", show_default=False),
