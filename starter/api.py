@@ -15,7 +15,7 @@ import uvicorn
 from horarium.api.app import create_app
 from horarium.api.limits import Limits, Rate
 from horarium.api.tokens import FetchedKeys, FixedKeys, TokenVerifier
-from horarium.control.principals import WRITE_SCOPE
+from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import Misconfigured
 from starter.connections import Connection
 from starter.hands import TemporalHands
@@ -61,6 +61,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
                 hands=hands,
                 limits=_limits(settings),
                 required_scope=settings.api.required_scope or WRITE_SCOPE,
+                operator_scope=settings.api.operator_scope or OPERATOR_SCOPE,
                 version=importlib.metadata.version("horarium"),
             )
             server = _Server(
