@@ -20,16 +20,9 @@ from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys, keys_named
 from horarium.catalog import ledger
 from horarium.catalog.declarations import find_declarations
-from horarium.catalog.schedules import (
-    Activation,
-    Schedule,
-    Version,
-    find_live,
-    require_environment,
-    require_version,
-)
+from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
 from horarium.control.admission import ADMITTED, WITHDRAWN, nudge_if_waiting
-from horarium.control.judgement import stop_of
+from horarium.control.judgement import halt_of
 from horarium.control.running import Outcome, hash_of, settle
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from horarium.schedule.ledger import Disposition, Reason
@@ -248,13 +241,9 @@ def _against(
 ) -> Outcome | None:
     """What keeps a run from being sent now. It may have been decided hours ago, and its address is reached only now."""
     scope, name = handed.schedule.key.scope, handed.destination_name
-    stop, environment = stop_of(connection, scope), require_environment(connection, scope)
-    if stop is not None:
-        reason, sentence = Reason.STOPPED_BY_OPERATOR, f"It was not sent: {stop.by} stopped everything. {stop.because}"
-    elif handed.activation.reset_generation not in {None, environment.reset_generation}:
-        reason, sentence = Reason.ENVIRONMENT_RESET, Reason.ENVIRONMENT_RESET.sentence
-    elif handed.activation.environment_epoch not in {None, environment.authority_epoch}:
-        reason, sentence = Reason.ENVIRONMENT_EPOCH_CHANGED, Reason.ENVIRONMENT_EPOCH_CHANGED.sentence
+    halt = halt_of(connection, scope, handed.activation)
+    if halt is not None:
+        reason, sentence = halt
     elif destination is None:
         reason, sentence = Reason.DISPATCH_REFUSED, f"The destination {name!r} is not registered any more."
     elif now > until:
