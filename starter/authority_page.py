@@ -50,9 +50,15 @@ message is answered.
 
 def page() -> dict[str, Any]:
     """The page as a document."""
-    asked = (contract.QuestionAsked, contract.InputWanted, contract.ReservationClosed)
+    messages = (
+        contract.QuestionAsked,
+        contract.QuestionAnswered,
+        contract.InputWanted,
+        contract.ReservationClosed,
+        contract.ReservationConfirmed,
+    )
     _, schemas = models_json_schema(
-        [*((each, "validation") for each in asked), (contract.QuestionAnswered, "validation")],
+        [(each, "validation") for each in messages],
         ref_template="#/components/schemas/{model}",
     )
     return {
@@ -83,7 +89,12 @@ def page() -> dict[str, Any]:
                 "close_reservation",
                 "A run has ended, or will not run.",
                 contract.ReservationClosed,
-                {"200": {"description": "It is closed, now or before, and whether or not the run was known."}},
+                {
+                    "200": _json(
+                        "It is closed, now or before, and whether or not the run was known.",
+                        contract.ReservationConfirmed,
+                    )
+                },
                 path_parameter="run_id",
             ),
         },

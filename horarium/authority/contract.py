@@ -114,3 +114,9 @@ class ReservationClosed(_Message):
     spent: Annotated[int, Field(ge=0, le=MAX_COST)] | None = Field(
         description="What the run cost, in minor units, which may be more than was reserved; null to give everything back."
     )
+
+
+class ReservationConfirmed(_Message):
+    """The reservation of this run is closed, now or before."""
+
+    run_id: str = Field(description="The run that was closed.")

@@ -5,16 +5,17 @@ It fails closed. Whatever is not a valid answer in time is no answer: silence, r
 """
 
 import asyncio
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, Never
+from typing import Final, Never, TypeVar
 
 import httpx
 import structlog
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from horarium.authority import contract
 from horarium.authority.asking import Answers
@@ -25,6 +26,7 @@ from horarium.authority.contract import (
     QuestionAsked,
     RequestTold,
     ReservationClosed,
+    ReservationConfirmed,
     ScopeTold,
 )
 from horarium.authority.facts import Question
@@ -44,8 +46,11 @@ MAX_ANSWER_BYTES: Final = 256 * 1024
 CONNECTIONS: Final = 64
 _IDLE_SECONDS: Final = 2.0
 """Shorter than any server keeps a connection, so that none is used at the moment at which it is closed."""
+_LOG_AGAIN_SECONDS: Final = 1.0
+"""A line for each run that is asked about would hide what else happens. The count goes on."""
 _MISSING: Final = frozenset({403, 404, 410})
 
+Message = TypeVar("Message", bound=BaseModel)
 _logger = structlog.get_logger(__name__)
 
 
@@ -62,7 +67,8 @@ class _NoAnswer(Exception):
 class HttpAuthority:
     """See `horarium.authority.asking.Authority`. Close it once it is not used any more.
 
-    `base` is the address that the paths of the contract are put behind. `unanswered` counts, by cause, what got no answer.
+    `base` is the address that the paths of the contract are put behind. `unanswered` counts, by cause, what got no answer;
+    each cause is logged at most once a second.
     """
 
     base: str
@@ -70,6 +76,7 @@ class HttpAuthority:
     within: timedelta = ANSWER_WITHIN
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     unanswered: Counter[str] = field(default_factory=Counter)
+    _logged: dict[str, float] = field(default_factory=dict, repr=False)
     _client: httpx.AsyncClient | None = field(default=None, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
 
@@ -116,6 +123,7 @@ class HttpAuthority:
                 f"input_{uuid.uuid4().hex}",
                 most=MAX_INPUT_BYTES,
                 within=max(self.within, READ_WITHIN),
+                kind="application/octet-stream",
             )
         except _NoAnswer as none:
             if none.cause in {f"status_{status}" for status in _MISSING}:
@@ -133,7 +141,9 @@ class HttpAuthority:
         closed = ReservationClosed(scope=_told(scope), run_id=run_id, spent=spent)
         path = contract.RESERVATIONS.format(run_id=run_id)
         try:
-            await self._post(path, closed.model_dump_json().encode(), f"close_{run_id}", most=MAX_ANSWER_BYTES)
+            body = closed.model_dump_json().encode()
+            answer = await self._post(path, body, f"close_{run_id}", most=MAX_ANSWER_BYTES)
+            _confirmed(answer, run_id)
         except _NoAnswer as none:
             self._raise_unavailable(none)
 
@@ -144,7 +154,14 @@ class HttpAuthority:
             await client.aclose()
 
     async def _post(
-        self, path: str, body: bytes, message_id: str, *, most: int, within: timedelta | None = None
+        self,
+        path: str,
+        body: bytes,
+        message_id: str,
+        *,
+        most: int,
+        within: timedelta | None = None,
+        kind: str = "application/json",
     ) -> bytes:
         """The body of the answer to a signed message; `_NoAnswer` whatever else happens."""
         limit = (within or self.within).total_seconds()
@@ -159,7 +176,7 @@ class HttpAuthority:
                 asyncio.timeout(limit),
                 self._connected().stream("POST", self.base + path, content=body, headers=headers) as response,
             ):
-                return await _body(response, most)
+                return await _body(response, most, kind)
         except _NoAnswer:
             raise
         except (TimeoutError, httpx.TimeoutException):
@@ -199,15 +216,20 @@ class HttpAuthority:
 
     def _count(self, none: _NoAnswer) -> None:
         self.unanswered[none.cause] += 1
-        _logger.warning(
-            "authority_unanswered", cause=none.cause, because=none.sentence, count=self.unanswered[none.cause]
-        )
+        now = time.monotonic()
+        if now - self._logged.get(none.cause, -_LOG_AGAIN_SECONDS) >= _LOG_AGAIN_SECONDS:
+            self._logged[none.cause] = now
+            count = self.unanswered[none.cause]
+            _logger.warning("authority_unanswered", cause=none.cause, because=none.sentence, count=count)
 
 
-async def _body(response: httpx.Response, most: int) -> bytes:
+async def _body(response: httpx.Response, most: int, kind: str) -> bytes:
     status = response.status_code
     if status != httpx.codes.OK:
         raise _NoAnswer(f"status_{status}", f"The platform's authority answered with status {status} instead of 200.")
+    if response.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        # Such as the page of a proxy that stands between: it must not be taken for the bytes of an input.
+        raise _NoAnswer("another_kind", f"The platform's authority answered with something else than {kind}.")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _NoAnswer("encoded", "The platform's authority compressed its answer, which it was asked not to.")
     body = bytearray()
@@ -218,16 +240,25 @@ async def _body(response: httpx.Response, most: int) -> bytes:
     return bytes(body)
 
 
-def _answered(body: bytes, run_id: str | None) -> QuestionAnswered:
+def _read(model: type[Message], body: bytes) -> Message:
     try:
-        facts = QuestionAnswered.model_validate_json(body, strict=True)
+        return model.model_validate_json(body, strict=True)
     except ValidationError as error:
         raise _NoAnswer(
             "invalid", f"The platform's authority did not answer as its contract says. {_first(error)}"
         ) from None
+
+
+def _answered(body: bytes, run_id: str | None) -> QuestionAnswered:
+    facts = _read(QuestionAnswered, body)
     if run_id is None and facts.reserved is not None:
         raise _NoAnswer("invalid", "The platform's authority says that it reserved something for no run.")
     return facts
+
+
+def _confirmed(body: bytes, run_id: str) -> None:
+    if _read(ReservationConfirmed, body).run_id != run_id:
+        raise _NoAnswer("invalid", "The platform's authority confirmed the end of another run.")
 
 
 def _first(error: ValidationError) -> str:

@@ -79,7 +79,9 @@ class Platform:
         else:
             faulty = None if self.fault is None else await self.fault(scope["path"])
             status, answer = faulty or self.answer(scope["path"], json.loads(body))
-        await send({"type": "http.response.start", "status": status, "headers": [(b"location", b"/elsewhere")]})
+        kind = b"application/octet-stream" if scope["path"].endswith("/inputs/read") else b"application/json"
+        told = [(b"content-type", kind), (b"location", b"/elsewhere")]
+        await send({"type": "http.response.start", "status": status, "headers": told})
         await send({"type": "http.response.body", "body": answer})
 
     def answer(self, path: str, message: dict[str, Any]) -> Answer:
@@ -93,7 +95,7 @@ class Platform:
                 return (200, self.contents[message["input"]]) if is_there else (404, b"{}")
             case ["reservations", run_id, "close"] if run_id == message["run_id"]:
                 self._close(run_id, message["spent"])
-                return 200, b"{}"
+                return 200, json.dumps({"run_id": run_id}).encode()
         return 404, b"{}"
 
     def _facts(self, message: dict[str, Any]) -> dict[str, Any]:
