@@ -23,5 +23,7 @@ def make_sure(connection: Connection, table: Table, key: Mapping[str, Any], valu
     One that is there is left as it is. Of two that make it at once, the second waits for the first and finds its row.
     """
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    made = connection.execute(dialect.insert(table).values(**key, **values).on_conflict_do_nothing())
-    return made.rowcount > 0
+    returned = [table.c[name] for name in key]
+    insertion = dialect.insert(table).values(**key, **values).on_conflict_do_nothing().returning(*returned)
+    # Counted by what is returned: psycopg counts no row of an insertion that SQLAlchemy makes.
+    return connection.execute(insertion).first() is not None
