@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Any, Final
 
 import httpx
@@ -77,7 +76,8 @@ class HttpGateway:
         self._public_url = public_url.rstrip("/")
         self._resolving = resolving
         self._keys_of = keys_of
-        self._trusts = trusts
+        # The system's certificates, since operators add their own there. Loading them takes tens of milliseconds, so now.
+        self._trusts = trusts or ssl.create_default_context()
         self._now = now
 
     def keys_of(self, variable: str) -> Keys:
@@ -201,7 +201,7 @@ class HttpGateway:
         try:
             async with (
                 asyncio.timeout(ANSWER_WITHIN.total_seconds()),
-                httpx.AsyncClient(trust_env=False, verify=self._context, timeout=_TIMEOUT, limits=_ONE) as client,
+                httpx.AsyncClient(trust_env=False, verify=self._trusts, timeout=_TIMEOUT, limits=_ONE) as client,
             ):
                 answer = await _first_that_connects(
                     client,
@@ -232,11 +232,6 @@ class HttpGateway:
         assert url.host is not None
         port = url.port or 443
         return await addresses_of(url.host, port, private=destination.private, resolving=self._resolving)
-
-    @cached_property
-    def _context(self) -> ssl.SSLContext:
-        # The system's certificates, since operators add their own there. Loading them takes tens of milliseconds.
-        return self._trusts or ssl.create_default_context()
 
 
 class _Sent:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -119,9 +120,9 @@ class Handed:
         return timedelta(seconds=int(self._way["max_run_seconds"]))
 
     @property
-    def _way(self) -> dict[str, object]:
+    def _way(self) -> dict[str, Any]:
         assert self.run.evidence is not None, "a decision has its evidence"
-        way: dict[str, object] = self.run.evidence["dispatch"]
+        way: dict[str, Any] = self.run.evidence["dispatch"]
         return way
 
 
