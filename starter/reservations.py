@@ -48,14 +48,21 @@ class Reservations:
     async def _tell(self) -> None:
         """Tell all that is untold. An authority that hears nothing of a page is left alone for a while, and then told the next
         page first: ends that it will not hear, for whatever reason, stand in no other's way."""
-        while page := await self.catalog.read(money.untold, self.scope, limit=PAGE, after=self._after):
+        in_the_middle = self._after is not None
+        while True:
+            page = await self.catalog.read(money.untold, self.scope, limit=PAGE, after=self._after)
+            if not page:
+                self._after = None
+                if not in_the_middle:
+                    return
+                in_the_middle = False
+                continue
             self._after = page[-1].place
             if not any(done for _, done in await each_apart(page, self._told, at_once=AT_ONCE)):
                 self._not_before = self.now() + self._pause
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
                 return
             self._not_before, self._pause = None, FIRST_PAUSE
-        self._after = None
 
     async def _told(self, end: Untold) -> bool:
         assert self.authority is not None, "it holds money"
