@@ -131,7 +131,7 @@ def test_a_pause_in_between_drops_what_was_left(desk: Desk) -> None:
 EVERY = st.sampled_from([1, 2, 3, 5, 10, 20])
 
 
-# On one database: its hundred outages are about arithmetic, and the other tests about what is asked of a database.
+# On one database: its many outages are about arithmetic, and the other tests about what is asked of a database.
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @settings(max_examples=60)
 @given(
