@@ -11,8 +11,8 @@ import json
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -25,7 +25,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from benchmarks.api_server import ALGORITHM, KEY_NAME
 from benchmarks.figures import Budget, Figure
 from benchmarks.http_peer import Connection, beside_the_servers, connected, requests_per_second, serving
-from benchmarks.stored_schedules import ENGINES, SCOPE, Empty, Stored, configuration, store
+from benchmarks.stored_schedules import ENGINES, SCOPE, Empty, Stored, beat, configuration, store
+from horarium.catalog import Catalog
+from horarium.catalog.presence import HEARTBEAT_LIFETIME
 from horarium.control.principals import WRITE_SCOPE
 from horarium.schedule.canonical import digest
 
@@ -81,11 +83,33 @@ def _measure(engine: str, url: Empty, folder: Path) -> list[Figure]:
         headers = {"Authorization": f"Bearer {_token(key)}"}
 
         async def ask() -> None:
-            figures.extend([figure async for figure in _latencies(engine, stored, ports, headers)])
+            async with _workers_beat(stored.values()):
+                figures.extend([figure async for figure in _latencies(engine, stored, ports, headers)])
             figures.extend(await _rates(engine, stored[MANY], ports[MANY], bare, headers))
 
         asyncio.run(ask())
     return figures
+
+
+@asynccontextmanager
+async def _workers_beat(stored: Iterable[Stored]) -> AsyncIterator[None]:
+    """Both runtime workers are there meanwhile."""
+    catalogs = [Catalog.open(each.url) for each in stored]
+
+    async def go_on() -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_LIFETIME.total_seconds() / 3)
+            await asyncio.gather(*(catalog.write(beat) for catalog in catalogs))
+
+    await asyncio.gather(*(catalog.write(beat) for catalog in catalogs))
+    beats = asyncio.create_task(go_on())
+    try:
+        yield
+    finally:
+        beats.cancel()
+        await asyncio.gather(beats, return_exceptions=True)
+        for catalog in catalogs:
+            catalog.close()
 
 
 async def _latencies(

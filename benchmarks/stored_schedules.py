@@ -135,10 +135,15 @@ def store(url: str, count: int) -> Stored:
 
 def _populate(connection: Connection) -> None:
     ensure_environment(connection, SCOPE, mode="simulation", runtime_profile="embedded")
-    for role in presence.ROLES:
-        presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=datetime.now(UTC))
+    beat(connection)
     discovery = {"is_schedulable": True, "task_queue": "agents", "max_run_seconds": 60, "idempotent": False}
     presence.register_agent(connection, SCOPE, AGENT, discovery, lease_until=_FAR, now=datetime.now(UTC))
+
+
+def beat(connection: Connection) -> None:
+    """Let both runtime workers say that they are there; it holds for some seconds, and nothing is enabled without it."""
+    for role in presence.ROLES:
+        presence.beat(connection, instance=role, role=role, tzdata="2026.1", now=datetime.now(UTC))
 
 
 def _first(connection: Connection, schedule_id: str) -> Rows:
