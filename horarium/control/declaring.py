@@ -121,7 +121,10 @@ def require_scope_of(read: Declarations, scope: Scope) -> None:
         ("environment", read.file.environment, scope.environment_id),
     ):
         if named != here:
-            sentence = f"The file is about {at} {named!r}, and was to be applied to {at} {here!r}. Nothing is guessed."
+            sentence = (
+                f"The file is about {at} {named!r}, and was to be applied to {here!r}. Let both be the same; at the command "
+                f"line HORARIUM_{at.upper()} says which it is."
+            )
             faults.add(f"/{at}", f"other_{at}", sentence)
     faults.raise_if_any()
 
