@@ -75,10 +75,8 @@ def test_a_file_with_faults_is_refused_with_all_of_them_and_its_name(on_folder, 
 
 
 def test_a_reference_to_nothing_is_refused_with_its_place(on_folder, write):
-    path = write(
-        FILE.replace("  purse: {unpaid_limit: 500, currency: EUR}", "  other: {unpaid_limit: 5, currency: EUR}")
-    )
-    assert "/budgets/main/wallet" in on_folder("apply", path, status=1)
+    other = FILE.replace("purse: {unpaid_limit", "other: {unpaid_limit")
+    assert "/budgets/main/wallet" in on_folder("apply", write(other, "environment.yaml"), status=1)
 
 
 def test_a_file_about_another_environment_than_the_command_says_which_is_which(on_folder, write):
