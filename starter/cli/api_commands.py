@@ -53,7 +53,12 @@ def token(
     ] = Kind.HUMAN,
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", help="What it allows; else all of schedules. May be repeated.", show_default=False),
+        typer.Option(
+            "--scope",
+            help="What it allows, may be repeated; else what all of schedules needs. The acts of operators need "
+            "horarium:authority:write.",
+            show_default=False,
+        ),
     ] = None,
     organization: Annotated[
         str | None, typer.Option("--organization", help="Whose it is; else HORARIUM_ORGANIZATION.", show_default=False)

@@ -273,8 +273,14 @@ def _details(details: Document) -> str:
         if name == "changes":
             told.append(", ".join(f"{each['kind']} {each['name']} {each['action']}" for each in value))
         elif name not in {"receipt_id", "environment_id", "resource_id"} and value is not None:
-            told.append(f"{name} {value if isinstance(value, str) else json_text(value)}")
+            told.append(f"{name} {_word(value)}")
     return "; ".join(told)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_word(inner)}" for name, inner in value.items() if inner is not None)
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _difference(change: Document) -> str:

@@ -149,7 +149,8 @@ def _late(row: Row) -> str:
 
 
 def _why(row: Row, now: datetime) -> str:
-    """Until when a span reaches, the reason's code, what it means, and what the agent said itself."""
+    """Until when a span reaches, who asked for a run by hand, the reason's code, what it means, and what the agent said."""
     span = "" if row["first_at"] == row["last_at"] else f"until {brief(row['last_at'], now=now)}:"
+    by_hand = "" if row["triggered_by"] is None else f"(by hand, {row['triggered_by']})"
     code = "" if row["reason"] is None else f"[{row['reason']}]"
-    return printable(" ".join(part for part in (span, code, row["sentence"], row["summary"]) if part))
+    return printable(" ".join(part for part in (span, by_hand, code, row["sentence"], row["summary"]) if part))

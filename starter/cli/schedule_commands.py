@@ -269,7 +269,16 @@ def occurrences(
             show_default=False,
         ),
     ] = None,
-    generation: Generation = None,
+    generation: Annotated[
+        int | None,
+        typer.Option(
+            "--generation",
+            min=0,
+            max=LARGEST_NUMBER,
+            help="Only entries of this generation of the activation.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -285,7 +294,7 @@ def occurrences(
     data: Data = None,
     output: Form = None,
 ) -> None:
-    """Show what became of every due instant, and why: the ledger, by nominal time."""
+    """Show what became of every due instant and of runs by hand, and why: the ledger, by nominal time."""
     from starter.cli import ledger
 
     in_order(since, until)
