@@ -35,7 +35,8 @@ FIRST_SILENCE = timedelta(milliseconds=100)
 LONGEST_SILENCE = timedelta(seconds=5)
 """Between two questions to an authority that gives no answer: soon at first, then not a burden on what is coming up again."""
 ATTEMPTS_IN_A_WINDOW = 20
-"""At the least, where each gets no answer at once: one that is back for a twentieth of a window is asked in time."""
+"""Asked for at the least, where each gets no answer at once. In the shortest windows, of ten seconds, the server makes about ten
+of them: it was seen to come back once a second, however short the pause."""
 JUST_AFTER = timedelta(milliseconds=10)
 BACK_BEFORE = timedelta(seconds=1)
 """How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""
@@ -128,6 +129,8 @@ class Admissions:
         return ApplicationError(
             str(silence),
             type=silence.code,
+            # The adapter has logged it, once for all runs that met it.
+            category=ApplicationErrorCategory.BENIGN,
             next_retry_delay=min(pause, max(pending.until - self._clock.now(), timedelta(0)) + JUST_AFTER),
         )
 
