@@ -42,17 +42,13 @@ class Handover:
         claim = await self._claim(key, owner=owner)
         if not isinstance(claim, Claim):
             return claim
-        try:
-            told = await self._gateway.post(claim)
-            result = await self._conclude(claim, told.answer, told.sentence)
-        except asyncio.CancelledError:
-            # It may have arrived, and whoever cancelled does not wait for this attempt.
-            await self._tell_if_cancelled(claim)
-            raise
+        told = await self._gateway.post(claim)
+        result = await self._conclude(claim, told.answer, told.sentence)
         match result:
             case Again():
                 raise self._again(result, told.sentence)
             case Ended(outcome=Disposition.CANCELLED):
+                # Its workflow has told the agent, but that may have been before the agent had the run.
                 await self._gateway.cancel(claim.destination, claim.run_id)
         return result
 
@@ -90,14 +86,3 @@ class Handover:
             # One attempt more right at the end of the window, or its verdict would come late.
             next_retry_delay=min(pause, left),
         )
-
-    async def _tell_if_cancelled(self, claim: Claim) -> None:
-        details = activity.cancellation_details()
-        if details is None or details.worker_shutdown:
-            return
-        if not details.cancel_requested:
-            # The workflow may have ended already, and then nobody asks this activity to end: it is only unknown.
-            found = await self._catalog.read(dispatching.find_handed, claim.key, lock=False)
-            if found is None or found.entry.disposition is not Disposition.CANCELLED:
-                return
-        await self._gateway.cancel(claim.destination, claim.run_id)

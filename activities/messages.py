@@ -108,6 +108,13 @@ class SettleRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettled:
+    """What is left to do about a settled run: `tell_agent` that it was cancelled, where it was sent elsewhere."""
+
+    tell_agent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LookAtRun:
     """Ask the catalog how a run stands that somebody else may settle."""
 

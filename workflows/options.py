@@ -71,7 +71,7 @@ POLL_RETRY = RetryPolicy(
 
 ONCE = RetryPolicy(maximum_attempts=1)
 CANCELLATION_TIME = timedelta(seconds=15)
-"""A cancelled run keeps its slot until its agent was told, and no longer than this."""
+"""For telling an agent, once; the run was settled before."""
 
 HISTORY_EVENTS = 200
 """Continue as new from here on: a replay in the sandbox costs about 12 ms and 0.57 ms an event. A step that fails costs six, so

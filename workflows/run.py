@@ -23,6 +23,7 @@ from activities.messages import (
     RunAgent,
     RunClosed,
     RunScheduled,
+    RunSettled,
     RunStanding,
     SettleRun,
     TellCancelled,
@@ -47,8 +48,6 @@ class RunWorkflow:
         self._closed_as = ""
         self._closed_for: str | None = None
         self._reported = False
-        self._is_elsewhere = False
-        """Whether the run is with an agent behind the gateway http."""
         self._tell("waits for its nominal time")
 
     @workflow.run
@@ -63,7 +62,7 @@ class RunWorkflow:
             outcome = Outcome(disposition=Disposition.CANCELLED, reason=Reason.CANCELLED_BY_OPERATOR)
         if outcome is None:
             return RunClosed(disposition=self._closed_as, reason=self._closed_for)
-        settlement = asyncio.create_task(self._end(outcome))
+        settlement = asyncio.create_task(self._settle(outcome))
         while not settlement.done():
             # A cancellation comes too late here: it must not leave the outcome unwritten.
             with suppress(asyncio.CancelledError):
@@ -95,7 +94,6 @@ class RunWorkflow:
         assert admission.dispatch is not None, "an admitted run has somewhere to go"
         self._tell("admitted, with its agent")
         if admission.dispatch.gateway == HTTP:
-            self._is_elsewhere = True
             return await self._until_it_ended_elsewhere(admission.dispatch)
         return await self._with_its_agent(admission.dispatch)
 
@@ -191,11 +189,6 @@ class RunWorkflow:
             workflow.logger.warning("polling ended: %s", error.cause or error)
             return await self._standing()
 
-    async def _end(self, outcome: Outcome) -> None:
-        if self._is_elsewhere and outcome.disposition is Disposition.CANCELLED:
-            await self._tell_its_agent()
-        await self._settle(outcome)
-
     async def _tell_its_agent(self) -> None:
         """Once, and as well as it goes: an agent elsewhere cannot be made to stop."""
         try:
@@ -215,7 +208,7 @@ class RunWorkflow:
         pause = options.FIRST_PAUSE
         while True:
             try:
-                await workflow.execute_local_activity_method(
+                settled: RunSettled | None = await workflow.execute_local_activity_method(
                     Settlements.settle_run,
                     SettleRun(key=self._key, outcome=outcome, ended_at=workflow.now()),
                     schedule_to_close_timeout=options.CATALOG_ANSWERS_WITHIN,
@@ -227,6 +220,9 @@ class RunWorkflow:
                 await workflow.sleep(pause, summary="until the settlement is tried again")
                 pause = min(pause * 2, options.LONGEST_SETTLING_PAUSE)
             else:
+                # Releases before runs went elsewhere returned nothing.
+                if settled is not None and settled.tell_agent:
+                    await self._tell_its_agent()
                 return
 
     def _tell(self, state: str, reason: str | None = None) -> None:

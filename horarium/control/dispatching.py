@@ -120,6 +120,11 @@ class Handed:
         return timedelta(seconds=int(self._way["max_run_seconds"]))
 
     @property
+    def was_cancelled_after_sending(self) -> bool:
+        """Whether its agent may be doing what nobody waits for."""
+        return self.run.dispatch_sent is not None and self.entry.disposition is Disposition.CANCELLED
+
+    @property
     def _way(self) -> dict[str, Any]:
         assert self.run.evidence is not None, "a decision has its evidence"
         way: dict[str, Any] = self.run.evidence["dispatch"]

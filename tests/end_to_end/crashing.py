@@ -16,7 +16,7 @@ from temporalio import activity
 from activities.admission import Admissions
 from activities.agents import CatalogHost
 from activities.ledger import Settlements
-from activities.messages import AdmitRun, CommitPlan, SettleRun
+from activities.messages import AdmitRun, CommitPlan, RunSettled, SettleRun
 from activities.temporal import RunStarter
 from activities.timetable import Timetable
 from horarium.agents import Claim
@@ -67,11 +67,12 @@ class CrashingTimetable(Timetable):
 
 class CrashingSettlements(Settlements):
     @activity.defn
-    async def settle_run(self, request: SettleRun) -> None:
+    async def settle_run(self, request: SettleRun) -> RunSettled:
         schedule_id = request.key.activation.schedule.schedule_id
         crash_if_told("before settlement", schedule_id)
-        await super().settle_run(request)
+        settled = await super().settle_run(request)
         crash_if_told("after settlement", schedule_id)
+        return settled
 
 
 class CrashingAdmissions(Admissions):
