@@ -9,6 +9,7 @@ purpose.
 import asyncio
 import json
 import logging
+import os
 import sys
 import tempfile
 import uuid
@@ -23,11 +24,15 @@ from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 
 import horarium
 from activities.clock import WorkerClock
+from activities.messages import OUTCOME_REPORTED
 from activities.pace import Pace
 from horarium.catalog import presence
+from horarium.catalog.declarations import declare
+from horarium.control import outcomes
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, instant_text, schedule_key
 from starter.setup import prepare_temporal
 from starter.temporal_server import TemporalServer
+from tests.gateway.wire import receiver, says
 from tests.workflows.documents import every
 from tests.workflows.histories.differing import DifferingSchedule
 from tests.workflows.house import AGENTS_QUEUE, SCOPE, House, house
@@ -184,6 +189,43 @@ async def ended_before(house: House) -> Recorded:
     return {"schedule": await _closed(house, changed.key)}
 
 
+async def posted(house: House) -> Recorded:
+    """A run of an agent elsewhere, that reports its outcome."""
+    async with _agent_elsewhere(house, "posted") as (key, activation, instant):
+        run = RunKey(activation=activation, nominal_time=instant)
+        said = outcomes.OutcomeReport(outcome="succeeded", summary="worked")
+        await house.catalog.write(outcomes.report, SCOPE, run.run_id, said, now=datetime.now(UTC))
+        await run_of(house, activation, instant).signal(OUTCOME_REPORTED)
+        await run_of(house, activation, instant).result()
+        await house.paused(key)
+        return await closed(house, activation, instant)
+
+
+async def polled(house: House) -> Recorded:
+    """A run of an agent elsewhere, that is asked for its outcome."""
+    async with _agent_elsewhere(house, "polled", by="poll") as (key, activation, instant):
+        await run_of(house, activation, instant).result()
+        await house.paused(key)
+        return await closed(house, activation, instant)
+
+
+async def unreported(house: House) -> Recorded:
+    """A run of an agent elsewhere, that never reports its outcome."""
+    async with _agent_elsewhere(house, "unreported") as (key, activation, instant):
+        await run_of(house, activation, instant).result()
+        await house.paused(key)
+        return await closed(house, activation, instant)
+
+
+async def cancelled_elsewhere(house: House) -> Recorded:
+    """A run of an agent elsewhere that is cancelled, and its agent told."""
+    async with _agent_elsewhere(house, "cancelled_elsewhere") as (key, activation, instant):
+        await run_of(house, activation, instant).cancel()
+        await run_of(house, activation, instant).result()
+        await house.paused(key)
+        return await closed(house, activation, instant)
+
+
 async def differing(house: House) -> Recorded:
     """The plain schedule, by a workflow that sleeps before its first step."""
     key, activation = await enabled(house, "differing", every(2))
@@ -207,7 +249,33 @@ SCENARIOS: Sequence[Scenario] = (
     started_late,
     continued,
     ended_before,
+    posted,
+    polled,
+    unreported,
+    cancelled_elsewhere,
 )
+
+
+@asynccontextmanager
+async def _agent_elsewhere(
+    house: House, name: str, *, by: str = "callback"
+) -> AsyncIterator[tuple[ScheduleKey, ActivationKey, datetime]]:
+    """A run that an agent elsewhere has taken; it says that it succeeded, where it is asked."""
+    os.environ["HORARIUM_SECRET_RECORDED"] = "a-secret-of-thirty-two-bytes-no-less"
+    body = b'{"outcome": "succeeded", "summary": "worked"}'
+    said = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    async with receiver(says(said)) as there:
+        to = {"url": there.url(), "secret": "HORARIUM_SECRET_RECORDED", "private": True, "outcome": by}
+        agent = {"max_cost": 0, "max_run_seconds": 4, "gateway": "http", "destination": "elsewhere"}
+        for kind, named, facts in (("destination", "elsewhere", to), ("agent", "posted@1", agent)):
+            await house.catalog.write(declare, SCOPE, kind, named, facts, version=1, everywhere=False)
+        document = every(3_600, offset=soon())
+        document["run"]["agent_version"] = "posted@1"
+        key, activation = await enabled(house, name, document)
+        await house.until(lambda: house.runs(key) and house.runs(key)[0].begun_at)
+        # The activity has told the workflow by then.
+        await asyncio.sleep(0.5)
+        yield key, activation, house.entries(key)[0].first_at
 
 
 async def enabled(house: House, name: str, document: dict[str, Any]) -> tuple[ScheduleKey, ActivationKey]:
