@@ -35,8 +35,8 @@ FIRST_SILENCE = timedelta(milliseconds=100)
 LONGEST_SILENCE = timedelta(seconds=5)
 """Between two questions to an authority that gives no answer: soon at first, then not a burden on what is coming up again."""
 ATTEMPTS_IN_A_WINDOW = 20
-"""Asked for at the least, where each gets no answer at once. In the shortest windows, of ten seconds, the server makes about ten
-of them: it was seen to come back once a second, however short the pause."""
+"""Asked for at the least, where each gets no answer at once. In the shortest windows, of ten seconds, the server makes about
+ten of them: it was seen to come back once a second, however short the pause."""
 JUST_AFTER = timedelta(milliseconds=10)
 BACK_BEFORE = timedelta(seconds=1)
 """How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""

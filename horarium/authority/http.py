@@ -5,6 +5,7 @@ It fails closed. Whatever is not a valid answer in time is no answer: silence, r
 """
 
 import asyncio
+import ssl
 import time
 import uuid
 from collections import Counter
@@ -76,9 +77,16 @@ class HttpAuthority:
     within: timedelta = ANSWER_WITHIN
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     unanswered: Counter[str] = field(default_factory=Counter)
+    _trust: ssl.SSLContext | bool = field(default=False, init=False, repr=False)
     _logged: dict[str, float] = field(default_factory=dict, repr=False)
     _client: httpx.AsyncClient | None = field(default=None, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.base.startswith("https:"):
+            # It takes a tenth of a second, which no admission is to wait for. SSL_CERT_FILE and SSL_CERT_DIR are heard, for
+            # platforms with a CA of their own.
+            self._trust = httpx.create_ssl_context()
 
     @property
     def holds_money(self) -> bool:
@@ -196,9 +204,8 @@ class HttpAuthority:
             # Connections belong to the loop that they were made in, and end with it.
             self._loop = loop
             self._client = httpx.AsyncClient(
-                # SSL_CERT_FILE and SSL_CERT_DIR are heard, for platforms with a CA of their own. Proxies are not: what an
-                # environment variable says is no reason to send questions elsewhere.
-                verify=httpx.create_ssl_context(),
+                verify=self._trust,
+                # Proxies are not heard: what an environment variable says is no reason to send questions elsewhere.
                 trust_env=False,
                 follow_redirects=False,
                 timeout=httpx.Timeout(
