@@ -16,14 +16,14 @@ from .conftest import Installation, without_ours
 
 
 @contextmanager
-def serving(data: str):
-    """`horarium api` on a free port, until the end of the block; its address."""
+def serving(data: str, **environment: str):
+    """`horarium api` on a free port, with more variables where there are, until the end of the block; its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "starter", "api", "--port", "0", "--data", data],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=without_ours(),
+        env={**without_ours(), **environment},
     )
     try:
         assert process.stdout is not None
