@@ -84,7 +84,8 @@ class Surroundings:
     """What Horarium itself knows at the moment of the decision, whoever the authority is.
 
     `epoch` and `reset_generation` are those at enabling, None where the activation is being enabled now or was enabled by a
-    release that did not keep them.
+    release that did not keep them. `due` is when an occurrence fell due, or a manual run was asked for, None at enabling;
+    `lifted_at` when a kill switch was lifted last.
     """
 
     mode: str
@@ -96,6 +97,8 @@ class Surroundings:
     reset_generation: int | None
     stop: Stop | None
     presence: Presence | None
+    due: datetime | None = None
+    lifted_at: datetime | None = None
 
 
 def evidence_of(question: Question, facts: Facts, around: Surroundings) -> dict[str, Any]:

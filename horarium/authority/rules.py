@@ -62,6 +62,13 @@ def _environment(question: Question, _facts: Facts, around: Surroundings, _now: 
             since=instant_text(stop.since),
             by=stop.by,
         )
+    elif around.due is not None and around.lifted_at is not None and around.due <= around.lifted_at:
+        lifted_at = instant_text(around.lifted_at)
+        yield _against(
+            Reason.STOPPED_BY_OPERATOR,
+            f"It fell due before the stop was lifted at {lifted_at}, and lifting it catches nothing up.",
+            lifted_at=lifted_at,
+        )
     if around.epoch is not None and around.epoch != around.environment_epoch:
         yield _against(
             Reason.ENVIRONMENT_EPOCH_CHANGED,

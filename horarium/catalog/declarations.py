@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, delete, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, or_, select, update
 
 from horarium.catalog.tables import authority_events, declarations, stops
 from horarium.catalog.upsert import make_sure, upsert
@@ -95,38 +95,33 @@ def withdraw(connection: Connection, scope: Scope, kind: str, name: str, *, ever
 
 def find_stop(connection: Connection, scope: Scope) -> StoredStop | None:
     """The kill switch that is on for an environment, or None. The organization's goes first."""
-    query = (
-        select(stops)
-        .where(stops.c.org_id == scope.org_id, stops.c.environment_id.in_([ORGANIZATION, scope.environment_id]))
-        .order_by(stops.c.environment_id)
-        .limit(1)
-    )
-    row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _stop(row)
+    return next(iter(list_stops(connection, scope)), None)
+
+
+def last_lift(connection: Connection, scope: Scope) -> datetime | None:
+    """When a kill switch of an environment or its organization was lifted last; None where none was, or it is on again."""
+    query = select(func.max(stops.c.lifted_at)).where(*_stops_of(scope))
+    found: datetime | None = connection.execute(query).scalar_one()
+    return found
 
 
 def list_stops(connection: Connection, scope: Scope) -> Sequence[StoredStop]:
     """The kill switches that are on for an environment and for its organization, the organization's first."""
-    query = (
-        select(stops)
-        .where(stops.c.org_id == scope.org_id, stops.c.environment_id.in_([ORGANIZATION, scope.environment_id]))
-        .order_by(stops.c.environment_id)
-    )
+    query = select(stops).where(*_stops_of(scope), stops.c.lifted_at.is_(None)).order_by(stops.c.environment_id)
     return [_stop(row) for row in connection.execute(query).mappings()]
 
 
 def set_stop(connection: Connection, scope: Scope, *, everywhere: bool, by: str, because: str, now: datetime) -> None:
     """Put a kill switch on."""
-    upsert(connection, stops, _owner(scope, everywhere=everywhere), {"since": now, "by": by, "because": because})
+    values = {"since": now, "by": by, "because": because, "lifted_at": None}
+    upsert(connection, stops, _owner(scope, everywhere=everywhere), values)
 
 
-def lift_stop(connection: Connection, scope: Scope, *, everywhere: bool) -> bool:
+def lift_stop(connection: Connection, scope: Scope, *, everywhere: bool, now: datetime) -> bool:
     """Take a kill switch off; False where it was not on."""
     owner = _owner(scope, everywhere=everywhere)
-    gone = connection.execute(
-        delete(stops).where(stops.c.org_id == owner["org_id"], stops.c.environment_id == owner["environment_id"])
-    )
-    return gone.rowcount > 0
+    on = and_(*(stops.c[column] == value for column, value in owner.items()), stops.c.lifted_at.is_(None))
+    return connection.execute(update(stops).where(on).values(lifted_at=now)).rowcount > 0
 
 
 def record_act(
@@ -177,6 +172,10 @@ def _of(scope: Scope) -> Any:
         declarations.c.org_id == scope.org_id,
         declarations.c.environment_id.in_([ORGANIZATION, scope.environment_id]),
     )
+
+
+def _stops_of(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+    return (stops.c.org_id == scope.org_id, stops.c.environment_id.in_([ORGANIZATION, scope.environment_id]))
 
 
 def _owner(scope: Scope, *, everywhere: bool) -> dict[str, str]:

@@ -106,6 +106,8 @@ stops = Table(
     Column("since", Instant, nullable=False),
     Column("by", String(200), nullable=False),
     Column("because", Text, nullable=False),
+    # None while it is on. A row stays when it is lifted: what fell due until then is not caught up.
+    Column("lifted_at", Instant),
 )
 
 # What operators did, one row each, never changed. Its id is the version of what it declared.

@@ -142,13 +142,13 @@ def lift(
     now: datetime,
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
-    """Take a kill switch off. Nothing is caught up: what was due meanwhile was refused. One that is not on stays so."""
+    """Take a kill switch off. Nothing is caught up: what fell due until now is refused. One that is not on stays so."""
     asked = _let(LiftRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         _lock(connection, scope, everywhere=asked.everywhere)
         before = _stop(connection, scope, everywhere=asked.everywhere)
-        if lift_stop(connection, scope, everywhere=asked.everywhere):
+        if lift_stop(connection, scope, everywhere=asked.everywhere, now=now):
             details = {"from": before, "receipt_id": receipt_id}
             record_act(
                 connection,

@@ -96,7 +96,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
     if now - run.window_from > version.configuration.policy.catchup_window:
         return _too_late(connection, schedule, entry, key, content, now=now)
     question = question_about(schedule, version, person=person)
-    judgement = judge(connection, question, content, now=now, activation=activation, lock=True)
+    judgement = judge(connection, question, content, now=now, activation=activation, due=_due(entry), lock=True)
     objection = (
         _unselected(key, version) or next(iter(judgement.objections), None) or _unreserved(question, content, judgement)
     )
@@ -169,6 +169,11 @@ def announce(connection: Connection, key: RunKey, question: Question, *, now: da
 def _person(activation: Activation, run: ledger.Run) -> str:
     """On whose word a run runs: of whoever asked for it, or else of whoever enabled the schedule."""
     return run.triggered_by or activation.changed_by
+
+
+def _due(entry: ledger.Entry) -> datetime:
+    """Since when a run is owed: since its instant, or since it was asked for by hand, in the middle of a second."""
+    return entry.first_at if entry.trigger == BY_CALENDAR else entry.held_since or entry.first_at
 
 
 def _unselected(key: RunKey, version: Version) -> Objection | None:

@@ -247,7 +247,7 @@ def _against(
 ) -> Outcome | None:
     """What keeps a run from being sent now. It may have been decided hours ago, and its address is reached only now."""
     scope, name = handed.schedule.key.scope, handed.destination_name
-    halt = halt_of(connection, scope, handed.activation)
+    halt = halt_of(connection, scope, handed.activation, decided_at=handed.run.decided_at)
     if halt is not None:
         reason, sentence = halt
     elif destination is None:

@@ -11,10 +11,10 @@ from horarium.authority.asking import Answers, Content, require_asked
 from horarium.authority.declared import Agent
 from horarium.authority.facts import Facts, Presence, Question, Stop, Surroundings, evidence_of
 from horarium.authority.rules import Objection, input_objections, objections, person_objections, reservation_of
-from horarium.catalog.declarations import ORGANIZATION, find_stop
+from horarium.catalog.declarations import ORGANIZATION, find_stop, last_lift
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Environment, Schedule, Version, require_environment
-from horarium.schedule.identity import Scope
+from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import Reason
 
 PERSONLESS = frozenset({"cron_profiles"})
@@ -60,13 +60,15 @@ def judge(
     now: datetime,
     environment: Environment | None = None,
     activation: Activation | None = None,
+    due: datetime | None = None,
     lock: bool = False,
 ) -> Judgement:
     """Judge a question by everything that is true now.
 
     `content` answers at once, or holds the answers of the authority that was asked before; without them `NotAsked` is raised,
-    and `Unavailable` where it gave none. `activation` is the one that an occurrence belongs to, None at enabling. With `lock`,
-    the money of the budget stays as it was found until the transaction ends.
+    and `Unavailable` where it gave none. `activation` is the one that an occurrence belongs to and `due` when it fell due, or
+    a manual run was asked for; both None at enabling. With `lock`, the money of the budget stays as it was found until the
+    transaction ends.
     """
     require_asked(content, question)
     environment = environment or require_environment(connection, question.scope)
@@ -91,6 +93,8 @@ def judge(
         reset_generation=None if activation is None else activation.reset_generation,
         stop=stop_of(connection, question.scope),
         presence=_presence(facts.agent, registered),
+        due=due,
+        lifted_at=None if due is None else last_lift(connection, question.scope),
     )
     return Judgement(
         objections=tuple(objections(question, facts, around, now=now)),
@@ -120,14 +124,20 @@ def judge_reading(connection: Connection, question: Question, content: Content, 
     return against[0] if against else None
 
 
-def halt_of(connection: Connection, scope: Scope, activation: Activation) -> tuple[Reason, str] | None:
+def halt_of(
+    connection: Connection, scope: Scope, activation: Activation, *, decided_at: datetime | None = None
+) -> tuple[Reason, str] | None:
     """What keeps a run that was admitted a moment ago from being begun now; None where nothing does.
 
-    A stop means that nothing starts any more, and a new epoch or a reset that nothing starts on what was enabled before.
+    A stop means that nothing starts any more, nor after it was lifted what was admitted before; and a new epoch or a reset
+    that nothing starts on what was enabled before.
     """
     stop = stop_of(connection, scope)
     if stop is not None:
         return Reason.STOPPED_BY_OPERATOR, f"{stop.by} stopped everything: {stop.because}"
+    lifted_at = last_lift(connection, scope)
+    if lifted_at is not None and decided_at is not None and decided_at <= lifted_at:
+        return Reason.STOPPED_BY_OPERATOR, f"It was admitted before the stop was lifted at {instant_text(lifted_at)}."
     environment = require_environment(connection, scope)
     for reason, enabled_under, now_at in (
         (Reason.ENVIRONMENT_EPOCH_CHANGED, activation.environment_epoch, environment.authority_epoch),

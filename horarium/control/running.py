@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.authority.facts import Question
 from horarium.catalog import ledger, money
-from horarium.catalog.schedules import Schedule, Version, find_live, require_schedule, require_version
+from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
@@ -78,7 +78,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
     found = find_live(connection, key.activation)
     assert found is not None, "an entry has its activation"
-    if run.begun_at is None and (halt := halt_of(connection, schedule.key.scope, found[1])) is not None:
+    if run.begun_at is None and (halt := _halt(connection, schedule, found[1], run)) is not None:
         raise Refused(halt[0], f"Run {run_id} is not begun: {halt[1]}")
     version = require_version(connection, schedule, found[1].revision)
     if version.is_damaged:
@@ -208,6 +208,12 @@ def _pauses_on_failure(version: Version) -> bool:
     except InvalidSchedule:
         # The row is damaged, for which its next step sends the activation to review. The slot is freed all the same.
         return False
+
+
+def _halt(
+    connection: Connection, schedule: Schedule, activation: Activation, run: ledger.Run
+) -> tuple[Reason, str] | None:
+    return halt_of(connection, schedule.key.scope, activation, decided_at=run.decided_at)
 
 
 def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Schedule, ledger.Entry, ledger.Run]:

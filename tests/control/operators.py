@@ -82,8 +82,8 @@ class Operator:
             )
         )
 
-    def lift(self, *, everywhere: bool = False) -> None:
-        self._write(lambda connection: declarations.lift_stop(connection, self.scope, everywhere=everywhere))
+    def lift(self, *, everywhere: bool = False, now: datetime = NOON) -> None:
+        self._write(lambda connection: declarations.lift_stop(connection, self.scope, everywhere=everywhere, now=now))
 
     def declare_usual(self, *, people: tuple[str, ...] = ("ada",), max_cost: int = 10) -> None:
         """What the configuration of a desk needs: people, agent, input and output, and a budget `team` of credits."""

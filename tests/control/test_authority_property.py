@@ -21,7 +21,7 @@ from horarium.control.activation import Reviewed
 from horarium.control.running import Outcome
 from horarium.errors import NotAdmissible, Refused
 from horarium.schedule.identity import RunKey, Scope, instant_text, schedule_key
-from horarium.schedule.ledger import Disposition
+from horarium.schedule.ledger import BY_CALENDAR, Disposition
 from tests.control.desk import AGENT, NOON, Desk, Loop, every, seconds
 from tests.control.operators import Operator, paid
 
@@ -35,6 +35,7 @@ class Believed:
 
     profile: bool = True
     stops: set[bool] = field(default_factory=set)
+    lifted_at: datetime | None = None
     epoch: int = 1
     generation: int = 1
     mode: str = "live"
@@ -60,11 +61,18 @@ class Believed:
     owed: int = 0
 
 
-def forbidding(world: Believed, person: str, now: datetime, *, enabled_under: tuple[int, int] | None) -> Iterator[str]:
+def forbidding(
+    world: Believed,
+    person: str,
+    now: datetime,
+    *,
+    enabled_under: tuple[int, int] | None = None,
+    due: datetime | None = None,
+) -> Iterator[str]:
     """The codes of section 8's table that speak against a run, in its order."""
     if not world.profile:
         yield "runtime_unconfigured"
-    if world.stops:
+    if world.stops or (due is not None and world.lifted_at is not None and due <= world.lifted_at):
         yield "stopped_by_operator"
     if enabled_under is not None and enabled_under[0] != world.epoch:
         yield "environment_epoch_changed"
@@ -257,6 +265,7 @@ class Operated:
             part, value = "limit", max(counted + value, 0)
         if fact == "stops":
             world.stops ^= {value}
+            world.lifted_at = world.lifted_at if value in world.stops else self.desk.now
         elif not part:
             value = getattr(Believed(), fact) if value == "usual" else value
             setattr(world, fact, value)
@@ -273,14 +282,22 @@ class Operated:
     def repair(self) -> None:
         """Everything is as it should be again."""
         old = self.world
-        self.world = Believed(epoch=old.epoch, generation=old.generation, held=old.held, spent=old.spent, owed=old.owed)
+        lifted_at = self.desk.now if old.stops else old.lifted_at
+        self.world = Believed(
+            lifted_at=lifted_at,
+            epoch=old.epoch,
+            generation=old.generation,
+            held=old.held,
+            spent=old.spent,
+            owed=old.owed,
+        )
         self.say_all()
 
     # What the schedule and people do
 
     def enable(self) -> None:
         by = self._somebody(repaired=0.6)
-        against = list(forbidding(self.world, by, self.desk.now, enabled_under=None))
+        against = list(forbidding(self.world, by, self.desk.now))
         refusal, changed = self._tried(activation.enable, Reviewed(), self.desk.content, by=by)
         if isinstance(refusal, NotAdmissible):
             assert [each["code"] for each in refusal.objections] == against
@@ -373,7 +390,9 @@ class Operated:
             return refusal, None
 
     def _is_decided(self, run: RunKey, person: str) -> None:
-        against = list(forbidding(self.world, person, self.desk.now, enabled_under=self.enabled_under))
+        due = run.nominal_time if run.trigger == BY_CALENDAR else self.desk.now
+        now, under = self.desk.now, self.enabled_under
+        against = list(forbidding(self.world, person, now, enabled_under=under, due=due))
         admission = self.desk.admit(run)
         if against:
             assert (admission.outcome, admission.reason) == ("refused", against[0])
@@ -408,7 +427,7 @@ class Operated:
                     if everywhere in world.stops:
                         self.operator.stop(everywhere=everywhere, now=self.desk.now)
                     else:
-                        self.operator.lift(everywhere=everywhere)
+                        self.operator.lift(everywhere=everywhere, now=self.desk.now)
             case "people":
                 for person, there in world.people.items():
                     self.operator.declare("person", person, left=not there)

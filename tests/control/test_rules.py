@@ -242,6 +242,19 @@ class TestBoundaries:
         assert (knows(owed=owed)(Case()).codes() == []) is admits
 
 
+class TestAfterAStop:
+    """Lifting it catches nothing up: what fell due until then is refused, whenever it comes to its decision."""
+
+    @pytest.mark.parametrize(("due", "admits"), [(at(-1), False), (NOON, False), (NOON + MOMENT, True), (None, True)])
+    def test_only_what_falls_due_after_it_was_lifted_runs(self, due: Any, admits: bool) -> None:
+        against = amid(lifted_at=NOON, due=due)(Case()).against()
+        assert [each.reason for each in against] == ([] if admits else ["stopped_by_operator"])
+        assert all("before the stop was lifted at 2026-11-30T12:00:00Z" in each.sentence for each in against)
+
+    def test_a_stop_that_is_on_is_told_once(self) -> None:
+        assert amid(lifted_at=NOON, due=at(-1), stop=STOP)(Case()).codes() == ["stopped_by_operator"]
+
+
 class TestWhatIsAsked:
     def test_a_run_of_nobody_is_not_asked_about_a_person_or_an_input(self) -> None:
         case = replace(Case(), question=replace(QUESTION, person=None))

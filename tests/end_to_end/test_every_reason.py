@@ -73,7 +73,9 @@ def past() -> str:
 
 CASES: dict[Reason, Case] = {
     Reason.RUNTIME_UNCONFIGURED: Case(**environment({"runtime_profile": "embedded"}, runtime_profile=None)),
-    Reason.STOPPED_BY_OPERATOR: Case(lambda place: place.operator.stop(now=now()), lambda place: place.operator.lift()),
+    Reason.STOPPED_BY_OPERATOR: Case(
+        lambda place: place.operator.stop(now=now()), lambda place: place.operator.lift(now=now())
+    ),
     Reason.PRINCIPAL_LEFT: Case(**declared("person", "ada", usual={}, left=True)),
     Reason.USAGE_CLASS_MISMATCH: Case(**environment({"mode": "test"}, mode="live"), paid_by=BUDGET),
     Reason.APPROVAL_MISSING: Case(

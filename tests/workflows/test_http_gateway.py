@@ -129,7 +129,7 @@ async def test_a_stop_between_two_attempts_keeps_it_from_being_sent(temporal_ser
             set_stop, SCOPE, everywhere=False, by="op", because="An incident.", now=run.nominal_time
         )
         assert await it.ended(run) == ("not_started", "stopped_by_operator")
-        await it.house.catalog.write(lift_stop, SCOPE, everywhere=False)
+        await it.house.catalog.write(lift_stop, SCOPE, everywhere=False, now=run.nominal_time)
 
 
 async def test_a_private_address_is_not_reached_by_a_destination_that_is_not_private(temporal_server, tmp_path):

@@ -61,6 +61,7 @@ def upgrade() -> None:
         sa.Column("since", Instant(), nullable=False),
         sa.Column("by", sa.String(length=200), nullable=False),
         sa.Column("because", sa.Text(), nullable=False),
+        sa.Column("lifted_at", Instant(), nullable=True),
         sa.PrimaryKeyConstraint(*scope, name=op.f("pk_stops")),
     )
     op.create_table(
