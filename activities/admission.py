@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 
+import structlog
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -19,9 +20,9 @@ from activities.temporal import nudge
 from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
 from horarium.authority.rules import may_cost
 from horarium.catalog import Catalog
-from horarium.control import admission
+from horarium.control import admission, dispatching
 from horarium.control.admission import Admission, Pending
-from horarium.control.dispatching import HTTP, Ended
+from horarium.control.dispatching import Decided, Ended
 from horarium.errors import Unavailable
 from horarium.schedule.identity import RunKey
 
@@ -40,6 +41,8 @@ ten of them: it was seen to come back once a second, however short the pause."""
 JUST_AFTER = timedelta(milliseconds=10)
 BACK_BEFORE = timedelta(seconds=1)
 """How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""
+
+_logger = structlog.get_logger(__name__)
 
 
 class Admissions:
@@ -65,6 +68,7 @@ class Admissions:
         self._authority = authority
         self._client = client
         self._clock = clock
+        self._gateway = gateway
         self._handover = Handover(catalog, gateway, clock)
         self._room = asyncio.Semaphore(waits)
 
@@ -79,28 +83,40 @@ class Admissions:
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
         async with _heartbeats():
-            decided = await self._decide(request.key, pending, owner=owner)
-            if decided.dispatch is not None and decided.dispatch.gateway == HTTP:
-                decided = await self._handed_over(request.key, decided, owner=owner)
-        await nudge(self._client, decided.nudge)
-        return decided
+            admitted = await self._handed_over(request.key, await self._decide(request.key, pending, owner=owner))
+        await nudge(self._client, admitted.nudge)
+        return admitted
 
-    async def _decide(self, key: RunKey, pending: Pending | None, *, owner: str) -> Admission:
+    async def _decide(self, key: RunKey, pending: Pending | None, *, owner: str) -> Decided:
         with translated():
             answers = await self._asked(key, pending)
             try:
-                return await self._catalog.write(admission.decide, key, answers, owner=owner, now=self._clock.now())
+                return await self._catalog.write(
+                    dispatching.decide,
+                    key,
+                    answers,
+                    owner=owner,
+                    now=self._clock.now(),
+                    keys_of=self._gateway.keys_of,
+                )
             except Unavailable as silence:
                 if pending is None or answers.unanswered is None:
                     raise
                 raise self._asked_again(pending, answers.unanswered, silence) from silence
 
-    async def _handed_over(self, key: RunKey, decided: Admission, *, owner: str) -> Admission:
-        assert decided.dispatch is not None
-        result = await self._handover.hand_over(key, owner=owner)
+    async def _handed_over(self, key: RunKey, decided: Decided) -> Admission:
+        """The decision, with the run handed over where its agent is elsewhere."""
+        admitted = decided.admission
+        if decided.unusable is not None:
+            _logger.error("destination_unusable", run_id=key.run_id, because=decided.unusable)
+            # Another worker may have the secret, and a person may give it to this one, while the window lasts.
+            raise ApplicationError(decided.unusable, type="destination_unusable")
+        if decided.claimed is None or admitted.dispatch is None:
+            return admitted
+        result = await self._handover.hand_over(decided.claimed)
         if isinstance(result, Ended):
-            return Admission(outcome=result.outcome, reason=result.reason, nudge=result.nudge or decided.nudge)
-        return replace(decided, dispatch=replace(decided.dispatch, outcome=result.outcome))
+            return Admission(outcome=result.outcome, reason=result.reason, nudge=result.nudge or admitted.nudge)
+        return replace(admitted, dispatch=replace(admitted.dispatch, outcome=result.outcome))
 
     async def _asked(self, key: RunKey, pending: Pending | None) -> Answers:
         """What the authority says now; nothing where nothing is to be decided, and once the window has passed.

@@ -3,18 +3,15 @@
 import asyncio
 from datetime import timedelta
 
-import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.clock import WorkerClock
-from activities.failures import translated
 from activities.gateway import HttpGateway
 from horarium.catalog import Catalog
 from horarium.control import dispatching
 from horarium.control.dispatching import Again, Begun, Claim, Ended
-from horarium.errors import Misconfigured, Unavailable
-from horarium.schedule.identity import RunKey
+from horarium.errors import Unavailable
 from horarium.schedule.ledger import Disposition
 
 FIRST_PAUSE = timedelta(milliseconds=250)
@@ -22,8 +19,6 @@ LONGEST_PAUSE = timedelta(seconds=5)
 """Between attempts to reach a destination: soon at first, then not a burden on what is coming up again."""
 WRITTEN_WITHIN = timedelta(seconds=30)
 """How long an answer is held while the catalog does not take it. What is forgotten then is a start that nobody can confirm."""
-
-_logger = structlog.get_logger(__name__)
 
 
 class Handover:
@@ -34,34 +29,22 @@ class Handover:
         self._gateway = gateway
         self._clock = clock
 
-    async def hand_over(self, key: RunKey, *, owner: str) -> Begun | Ended:
-        """Send a run to its agent, at most once where the agent is not idempotent.
+    async def hand_over(self, claimed: Claim | Begun | Ended) -> Begun | Ended:
+        """Send a run that was claimed to its agent.
 
         Raises `ApplicationError` where another attempt is due, inside the run's window.
         """
-        claim = await self._claim(key, owner=owner)
-        if not isinstance(claim, Claim):
-            return claim
-        told = await self._gateway.post(claim)
-        result = await self._conclude(claim, told.answer, told.sentence)
+        if not isinstance(claimed, Claim):
+            return claimed
+        told = await self._gateway.post(claimed)
+        result = await self._conclude(claimed, told.answer, told.sentence)
         match result:
             case Again():
                 raise self._again(result, told.sentence)
             case Ended(outcome=Disposition.CANCELLED):
                 # Its workflow has told the agent, but that may have been before the agent had the run.
-                await self._gateway.cancel(claim.destination, claim.run_id)
+                await self._gateway.cancel(claimed.destination, claimed.run_id)
         return result
-
-    async def _claim(self, key: RunKey, *, owner: str) -> Claim | Begun | Ended:
-        try:
-            with translated():
-                return await self._catalog.write(
-                    dispatching.claim, key, owner=owner, now=self._clock.now(), keys_of=self._gateway.keys_of
-                )
-        except ApplicationError as error:
-            if isinstance(error.__cause__, Misconfigured):
-                _logger.error("destination_unusable", run_id=key.run_id, because=str(error.__cause__))  # noqa: TRY400 - no trace is needed
-            raise
 
     async def _conclude(self, claim: Claim, answer: dispatching.Answer, sentence: str) -> Begun | Ended | Again:
         loop = asyncio.get_running_loop()

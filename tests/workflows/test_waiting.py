@@ -12,7 +12,9 @@ from temporalio.testing import ActivityEnvironment
 import activities.clock
 from activities.admission import HEARTBEAT_EVERY, WAITS, Admissions
 from activities.clock import FRESH, WorkerClock
+from activities.gateway import HttpGateway
 from activities.messages import AdmitRun
+from horarium.control import dispatching
 from horarium.control.admission import WITHDRAWN, Admission
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from worker.composition import ADMISSION_SLOTS
@@ -20,6 +22,9 @@ from worker.composition import ADMISSION_SLOTS
 SCHEDULE = ScheduleKey(org_id="acme", environment_id="test", schedule_id="7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11")
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+
+
+GATEWAY = HttpGateway("http://api.test")
 
 
 class Decided:
@@ -31,10 +36,11 @@ class Decided:
     async def read(self, _request_of, _key):
         """Of a run that asks for nothing."""
 
-    async def write(self, _decide, _key, _content, *, owner, now):
+    async def write(self, _decide, _key, _content, *, owner, now, keys_of):
         assert owner == "test-run"
+        assert keys_of == GATEWAY.keys_of
         self.at.append(now)
-        return Admission(outcome=WITHDRAWN)
+        return dispatching.Decided(admission=Admission(outcome=WITHDRAWN))
 
 
 class Steered:
@@ -64,7 +70,7 @@ def machine(monkeypatch):
 
 
 def admission_of(nominal: datetime, catalog: Decided, clock: WorkerClock, environment: ActivityEnvironment):
-    return attempt_at(Admissions(catalog, None, None, clock, None), nominal, environment)
+    return attempt_at(Admissions(catalog, None, None, clock, GATEWAY), nominal, environment)
 
 
 def attempt_at(admissions: Admissions, nominal: datetime, environment: ActivityEnvironment):
@@ -161,7 +167,7 @@ async def test_a_shutdown_does_not_stop_a_decision_that_is_due():
 async def test_a_run_that_finds_no_room_to_wait_comes_back_a_second_before_its_time_and_then_at_its_time(
     machine, left, comes_back_after
 ):
-    admissions = Admissions(Decided(), None, None, WorkerClock(), None, waits=0)
+    admissions = Admissions(Decided(), None, None, WorkerClock(), GATEWAY, waits=0)
 
     with pytest.raises(ApplicationError) as sent_away:
         await attempt_at(admissions, NOON + timedelta(seconds=left), environment_stamped(NOON))
@@ -174,7 +180,7 @@ async def test_runs_that_are_due_are_decided_while_every_place_to_wait_is_taken(
     """And a place is free again once its run was decided or its attempt has ended."""
     now = datetime.now(UTC)
     catalog = Decided()
-    admissions = Admissions(catalog, None, None, WorkerClock(), None, waits=2)
+    admissions = Admissions(catalog, None, None, WorkerClock(), GATEWAY, waits=2)
     soon = attempt_at(admissions, now + timedelta(seconds=0.6), environment_stamped(now))
     ends = environment_stamped(now)
     later = attempt_at(admissions, now + timedelta(hours=1), ends)
