@@ -37,13 +37,13 @@ _TAG = "tag:yaml.org,2002:"
 _TEXT, _NULL, _BOOLEAN, _INTEGER, _FLOAT = (_TAG + name for name in ("str", "null", "bool", "int", "float"))
 
 
-def read_checked(path: str | Path, check: Callable[[Any], T]) -> tuple[Any, T]:
-    """Read the one document in a file and check it; returns the document and what `check` makes of it.
+def read_checked(path: str | Path, check: Callable[[Any], T], *, most: int = MAX_DOCUMENT_BYTES) -> tuple[Any, T]:
+    """Read the one document in a file, of `most` bytes, and check it; returns it and what `check` makes of it.
 
     All faults are told at once: those of the notation, and those that `check` finds in what could be read. Raises as
     `read_document` and `check` do.
     """
-    document, faults = _document(path)
+    document, faults = _document(path, most=most)
     try:
         checked = check(document)
     except InvalidSchedule as error:
@@ -86,13 +86,13 @@ def load_yaml(data: bytes | str) -> Any:
     return document
 
 
-def _document(path: str | Path) -> tuple[Any, list[Fault]]:
+def _document(path: str | Path, *, most: int = MAX_DOCUMENT_BYTES) -> tuple[Any, list[Fault]]:
     """What could be read of a document, and what could not."""
-    data = _read(path)
+    data = _read(path, most)
     suffix = "" if str(path) == STANDARD_INPUT else Path(path).suffix.lower()
     if suffix == ".json" or (suffix not in {".yaml", ".yml"} and data.lstrip()[:1] in {b"{", b"["}):
-        return read_json(data)
-    return _read_yaml(data)
+        return read_json(data, most=most)
+    return _read_yaml(data, most=most)
 
 
 def _within(pointer_text: str, places: Iterable[str]) -> bool:
@@ -100,8 +100,8 @@ def _within(pointer_text: str, places: Iterable[str]) -> bool:
     return any(pointer_text == place or pointer_text.startswith(f"{place}/") for place in places)
 
 
-def _read_yaml(data: bytes | str) -> tuple[Any, list[Fault]]:
-    text = decode(data)
+def _read_yaml(data: bytes | str, *, most: int = MAX_DOCUMENT_BYTES) -> tuple[Any, list[Fault]]:
+    text = decode(data, most=most)
     with _faults_of_yaml(text):
         loader = _Loader(text)
         try:
@@ -249,14 +249,14 @@ def _refused(code: str, sentence: str) -> InvalidSchedule:
     return InvalidSchedule([Fault("", code, sentence)])
 
 
-def _read(path: str | Path) -> bytes:
+def _read(path: str | Path, most: int) -> bytes:
     name = str(path)
     try:
         if name == STANDARD_INPUT:
-            data = sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1)
+            data = sys.stdin.buffer.read(most + 1)
         else:
             with Path(name).open("rb") as file:
-                data = file.read(MAX_DOCUMENT_BYTES + 1)
+                data = file.read(most + 1)
     except FileNotFoundError as error:
         raise Misconfigured(f"There is no file {name!r}, seen from {str(Path.cwd())!r}. Check the name.") from error
     except IsADirectoryError as error:
@@ -268,8 +268,8 @@ def _read(path: str | Path) -> bytes:
         raise Misconfigured(
             f"{name[:200]!r} cannot be read: {reason}. Name another file, or - for standard input."
         ) from error
-    if len(data) > MAX_DOCUMENT_BYTES:
+    if len(data) > most:
         raise Misconfigured(
-            f"{name!r} has more than {MAX_DOCUMENT_BYTES:,} bytes, which no configuration needs. Is it the right file?"
+            f"{name!r} has more than {most:,} bytes, which no such document needs. Is it the right file?"
         )
     return data

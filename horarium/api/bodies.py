@@ -15,7 +15,7 @@ from horarium.api.problems import Rejected, unreadable
 from horarium.calendar.faults import Faults, pointer, shown
 from horarium.control.receipts import require_key
 from horarium.errors import Fault, InvalidSchedule, NotFound
-from horarium.schedule.document import load_json
+from horarium.schedule.document import MAX_DOCUMENT_BYTES, load_json
 
 READ_IN_LOOP = 16 * 1024
 """Bytes. A larger document is read in a thread: a quarter of a megabyte takes tens of milliseconds."""
@@ -30,7 +30,7 @@ async def read_document(request: Request, limits: Limits) -> Any:
 
     `Rejected` as `read_body` has it, and with 400 for what is no JSON.
     """
-    return await as_document(await read_body(request, limits))
+    return await as_document(await read_body(request, limits), most=limits.body)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
@@ -53,12 +53,12 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     return await _read(request, limits)
 
 
-async def as_document(data: bytes) -> Any:
-    """The JSON document in a body that was read; `Rejected` with 400 for what is no JSON."""
+async def as_document(data: bytes, *, most: int = MAX_DOCUMENT_BYTES) -> Any:
+    """The JSON document in a body that was read, of `most` bytes; `Rejected` with 400 for what is no JSON."""
     try:
         if len(data) <= READ_IN_LOOP:
             return load_json(data)
-        return await asyncio.to_thread(load_json, data)
+        return await asyncio.to_thread(load_json, data, most=most)
     except InvalidSchedule as error:
         unreadable(error)
 
@@ -70,7 +70,7 @@ async def _read(request: Request, limits: Limits) -> bytes:
             async for part in request.stream():
                 data += part
                 if len(data) > limits.body:
-                    raise body_too_large(limits)
+                    raise body_too_large(limits.body)
     except TimeoutError as error:
         raise Rejected(
             408,
@@ -85,12 +85,12 @@ async def _read(request: Request, limits: Limits) -> bytes:
     return bytes(data)
 
 
-def body_too_large(limits: Limits) -> Rejected:
+def body_too_large(most: int) -> Rejected:
     """The refusal of a body that is larger than the limit, announced or not."""
     return Rejected(
         413,
         "body_too_large",
-        f"A body has at most {limits.body:,} bytes.",
+        f"A body has at most {most:,} bytes here.",
         next_step="Send a smaller document.",
         # What is left of the body is not read, so nothing more can come over this connection.
         headers={"Connection": "close"},

@@ -100,6 +100,9 @@ def _out_of_bounds(scope: Scope, limits: Limits) -> Rejected | None:
             414, "path_too_long", f"A path has at most {limits.path:,} bytes.", next_step="/openapi.json has all paths."
         )
     length = Headers(scope=scope).get("content-length", "")
-    if length.isdecimal() and (len(length) > 18 or int(length) > limits.body):
-        return body_too_large(limits)
+    # The one body that may be larger: which route it is for is not known yet.
+    declares = scope["method"] == "PUT" and scope["path"].endswith("/authority")
+    most = limits.declarations if declares else limits.body
+    if length.isdecimal() and (len(length) > 18 or int(length) > most):
+        return body_too_large(most)
     return None

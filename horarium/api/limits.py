@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from horarium.api.problems import Rejected
+from horarium.authority.file import MAX_FILE_BYTES
 from horarium.schedule.document import MAX_DOCUMENT_BYTES
 
 REMEMBERED_CALLERS = 10_000
@@ -29,12 +30,13 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The bounds of a request. Sizes are bytes.
+    """The bounds of a request. Sizes are bytes; `declarations` is that of a body with a file of declarations.
 
     `per_principal` is for requests with a valid token; `per_peer` for all others of one address.
     """
 
     body: int = MAX_DOCUMENT_BYTES
+    declarations: int = MAX_FILE_BYTES
     headers: int = 16 * 1024
     query: int = 4 * 1024
     path: int = 2 * 1024

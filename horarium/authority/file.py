@@ -30,6 +30,8 @@ from horarium.calendar.faults import Faults, pointer, shown
 from horarium.errors import Fault, InvalidSchedule
 from horarium.schedule.identity import NAME
 
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+"""Of a file, in UTF-8. Ten thousand people are a fifth of it."""
 MAX_DECLARATIONS: Final = 10_000
 """Declarations of one kind."""
 MAX_PROFILE: Final = 200

@@ -1,14 +1,14 @@
 """Queries on what operators declared, on kill switches, and on what operators did."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, func, insert, or_, select, update
 
 from horarium.catalog.tables import authority_events, declarations, stops
-from horarium.catalog.upsert import make_sure, upsert
+from horarium.catalog.upsert import make_sure, upsert, upsert_all
 from horarium.schedule.identity import Scope
 
 ORGANIZATION = ""
@@ -78,6 +78,41 @@ def declare(
     """Make a declaration what it says; with `everywhere`, one of the organization."""
     key = {**_owner(scope, everywhere=everywhere), "kind": kind, "name": name}
     upsert(connection, declarations, key, {"version": version, "facts": dict(facts)})
+
+
+def declare_all(
+    connection: Connection,
+    scope: Scope,
+    made: Iterable[tuple[str, str, Mapping[str, Any]]],
+    *,
+    version: int,
+    everywhere: bool,
+) -> None:
+    """Make many declarations what they say: kind, name and facts of each."""
+    owner = _owner(scope, everywhere=everywhere)
+    rows = [
+        {**owner, "kind": kind, "name": name, "version": version, "facts": dict(facts)} for kind, name, facts in made
+    ]
+    upsert_all(connection, declarations, rows)
+
+
+def withdraw_all(
+    connection: Connection, scope: Scope, withdrawn: Iterable[tuple[str, str]], *, everywhere: bool
+) -> None:
+    """Take many declarations back: kind and name of each. What was counted for them stays."""
+    rows = [{"of": kind, "called": name} for kind, name in withdrawn]
+    if not rows:
+        return
+    owner = _owner(scope, everywhere=everywhere)
+    connection.execute(
+        delete(declarations).where(
+            declarations.c.org_id == owner["org_id"],
+            declarations.c.environment_id == owner["environment_id"],
+            declarations.c.kind == bindparam("of"),
+            declarations.c.name == bindparam("called"),
+        ),
+        rows,
+    )
 
 
 def withdraw(connection: Connection, scope: Scope, kind: str, name: str, *, everywhere: bool) -> None:

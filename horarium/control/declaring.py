@@ -13,11 +13,11 @@ from horarium.authority.references import check_references
 from horarium.calendar.faults import Faults
 from horarium.catalog.declarations import (
     Declaration,
-    declare,
+    declare_all,
     list_declarations,
     lock_organization,
     record_act,
-    withdraw,
+    withdraw_all,
 )
 from horarium.catalog.schedules import Environment, change_environment, create_environment, find_environment
 from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
@@ -180,13 +180,13 @@ def _carry_out(
             "receipt_id": receipt_id,
         }
         number = record_act(connection, scope, "applied", actor=by, now=now, details=details, everywhere=everywhere)
-        for each in some:
-            if each.kind == "environment":
-                change_environment(connection, scope, **_settings(_environment(scope, read.file)))
-            elif each.after is None:
-                withdraw(connection, scope, each.kind, each.name, everywhere=everywhere)
-            else:
-                declare(connection, scope, each.kind, each.name, each.after, version=number, everywhere=everywhere)
+        if any(each.kind == "environment" for each in some):
+            change_environment(connection, scope, **_settings(_environment(scope, read.file)))
+        declared = [each for each in some if each.kind != "environment"]
+        withdrawn = [(each.kind, each.name) for each in declared if each.after is None]
+        withdraw_all(connection, scope, withdrawn, everywhere=everywhere)
+        made = [(each.kind, each.name, each.after) for each in declared if each.after is not None]
+        declare_all(connection, scope, made, version=number, everywhere=everywhere)
 
 
 def _environment(scope: Scope, file: AuthorityFile) -> Environment:

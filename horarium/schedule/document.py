@@ -14,7 +14,7 @@ from horarium.calendar.faults import MAX_FAULTS, Faults, pointer, shown
 from horarium.errors import Fault, InvalidSchedule
 
 MAX_DOCUMENT_BYTES = 256 * 1024
-"""The largest document, in bytes of UTF-8: hundreds of times what a person writes."""
+"""The largest document, in bytes of UTF-8, unless a reader says otherwise: hundreds of times what a person writes."""
 MAX_DEPTH = 64
 """How many objects and lists may stand inside one another."""
 MAX_INTEGER_DIGITS = 19
@@ -42,26 +42,26 @@ class _Refusal:
         self.sentence = sentence
 
 
-def load_json(data: bytes | str) -> Any:
+def load_json(data: bytes | str, *, most: int = MAX_DOCUMENT_BYTES) -> Any:
     """Read one JSON text (RFC 8259) and return plain dicts, lists, strings, numbers, booleans and None.
 
-    Refused with `InvalidSchedule`: what is larger than `MAX_DOCUMENT_BYTES` or deeper than `MAX_DEPTH`, a byte order
+    Refused with `InvalidSchedule`: what is larger than `most` bytes or deeper than `MAX_DEPTH`, a byte order
     mark, bytes that are not UTF-8, a key that stands twice in one object, NaN and infinities (a number like 1e999
     too), integers of more than `MAX_INTEGER_DIGITS` digits, and lone surrogates. A fault of syntax says line and
     column, counted from 1; every other fault carries its JSON pointer, and all of those are told at once.
     """
-    document, faults = read_json(data)
+    document, faults = read_json(data, most=most)
     if faults:
         raise InvalidSchedule(faults)
     return document
 
 
-def read_json(data: bytes | str) -> tuple[Any, list[Fault]]:
+def read_json(data: bytes | str, *, most: int = MAX_DOCUMENT_BYTES) -> tuple[Any, list[Fault]]:
     """As `load_json`, with the faults that have a place beside what could be read all the same; what could not is None.
 
     Of a key that stands twice the last value is read.
     """
-    text = decode(data)
+    text = decode(data, most=most)
     _check_depth(text)
     try:
         raw = json.loads(
@@ -78,8 +78,8 @@ def read_json(data: bytes | str) -> tuple[Any, list[Fault]]:
     return document, faults.found
 
 
-def decode(data: bytes | str) -> str:
-    """The text of a document of any notation, within `MAX_DOCUMENT_BYTES`, in UTF-8 without a byte order mark.
+def decode(data: bytes | str, *, most: int = MAX_DOCUMENT_BYTES) -> str:
+    """The text of a document of any notation, within `most` bytes, in UTF-8 without a byte order mark.
 
     Raises `InvalidSchedule` for anything else; the sentence says the line and the column.
     """
@@ -95,8 +95,8 @@ def decode(data: bytes | str) -> str:
     else:
         size = len(data)
         text = ""
-    if size > MAX_DOCUMENT_BYTES:
-        _refuse("too_large", f"The document has {size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
+    if size > most:
+        _refuse("too_large", f"The document has {size:,} bytes; at most {most:,} are read.")
     if isinstance(data, bytes):
         try:
             text = data.decode()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from horarium.authority.file import Declarations, read_declarations
+from horarium.authority.file import MAX_FILE_BYTES, Declarations, read_declarations
 from horarium.control.declaring import require_scope_of
 from horarium.schedule.identity import Scope, instant_text
 from starter.cli.finding import find
@@ -23,7 +23,7 @@ _COMMANDS = {"advance_epoch": "epoch"}
 async def apply(file: str, *, dry_run: bool, review: Review, where: Where, output: Output | None) -> int:
     """Apply a file of declarations and show what changed, or what would."""
     scope = scope_of(where)
-    document, _ = read_checked(file, lambda read: _read(read, scope))
+    document, _ = read_checked(file, lambda read: _read(read, scope), most=MAX_FILE_BYTES)
     async with reach(where) as place:
         answer = await send_once(
             lambda request, key: place.apply_authority(request, key, dry_run=dry_run),

@@ -195,3 +195,16 @@ def test_events_come_in_pages(office):
         kinds += [each["kind"] for each in page["events"] if not each["everywhere"]]
         after = page["next_cursor"]
     assert kinds == ["applied", "stopped", "lifted", "stopped"]
+
+
+def test_a_file_may_be_larger_than_any_other_body_and_is_bounded_all_the_same(office):
+    """Ten thousand inputs, and their readers by name."""
+    inputs = {f"inbox/{number}": {"readers": ["ada@acme.example"]} for number in range(10_000)}
+    answer = office.apply(office.file(inputs=inputs))
+    assert answer.status_code == 200, answer.text[:500]
+    assert len(answer.json()["changes"]) == 10_001
+    assert len(office.see().json()["declared"]["inputs"]) == 10_000
+    larger = office.apply(office.file(inputs={"a": {"readers": ["x" * 200] * 22_000}}))
+    assert (larger.status_code, larger.json()["code"]) == (413, "body_too_large")
+    small = office.act("stop", {"because": "x" * 300_000})
+    assert (small.status_code, small.json()["code"]) == (413, "body_too_large")

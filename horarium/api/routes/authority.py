@@ -4,6 +4,7 @@ All of it needs a scope of its own, reads included.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -79,7 +80,7 @@ async def apply_authority(
     answer tells what would; the key is not used up then.
     """
     key, service = idempotency_key(request), call.service
-    document = await read_document(request, service.limits)
+    document = await read_document(request, replace(service.limits, body=service.limits.declarations))
     declared = await asyncio.to_thread(read_declarations, document)
     if query.dry_run:
         return JSONResponse(
