@@ -238,6 +238,7 @@ ELSEWHERE = {
     "not_admitted": "for agents",
     "event_not_handled": "for agents",
     "input_too_large": "for agents",
+    "bad_signature": "for agents elsewhere",
     "output_name": "for agents",
     "output_unwritable": "for agents",
     "output_too_large": "for agents",
@@ -249,7 +250,7 @@ RAISED = {"Rejected", "Refused", "NotFound", "Conflict", "Unavailable", "Forbidd
 
 def codes_in_the_source() -> set[str]:
     """The code of each refusal that stands in the library's source: a word among its first two arguments."""
-    found = {"internal_error", "misconfigured", "catalog_unavailable", "content_unavailable"}
+    found = {"internal_error", "misconfigured", "catalog_unavailable", "content_unavailable", "authority_unavailable"}
     library = Path(horarium.__file__).parent
     for path in library.rglob("*.py"):
         if path.is_relative_to(library / "client"):
