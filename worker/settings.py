@@ -10,7 +10,6 @@ from urllib.parse import SplitResult, urlsplit
 from activities.pace import Pace
 from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
-from horarium.authority.http import HttpAuthority
 from horarium.authority.local import LocalAuthority
 from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
@@ -86,6 +85,9 @@ class Settings:
         """
         if self.remote_authority is None:
             return LocalAuthority(self.content)
+        # Here, since what it imports takes a while, and most commands ask no authority of a platform.
+        from horarium.authority.http import HttpAuthority  # noqa: PLC0415 - as above
+
         return HttpAuthority(base=self.remote_authority.url, keys=keys_named(self.remote_authority.secret))
 
     @property
