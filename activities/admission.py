@@ -83,9 +83,9 @@ class Admissions:
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
         async with _heartbeats():
-            admitted = await self._handed_over(request.key, await self._decide(request.key, pending, owner=owner))
-        await nudge(self._client, admitted.nudge)
-        return admitted
+            decided = await self._decide(request.key, pending, owner=owner)
+            await nudge(self._client, decided.admission.nudge)
+            return await self._handed_over(request.key, decided)
 
     async def _decide(self, key: RunKey, pending: Pending | None, *, owner: str) -> Decided:
         with translated():
@@ -115,7 +115,8 @@ class Admissions:
             return admitted
         result = await self._handover.hand_over(decided.claimed)
         if isinstance(result, Ended):
-            return Admission(outcome=result.outcome, reason=result.reason, nudge=result.nudge or admitted.nudge)
+            await nudge(self._client, result.nudge)
+            return Admission(outcome=result.outcome, reason=result.reason)
         return replace(admitted, dispatch=replace(admitted.dispatch, outcome=result.outcome))
 
     async def _asked(self, key: RunKey, pending: Pending | None) -> Answers:

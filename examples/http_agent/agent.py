@@ -46,23 +46,23 @@ class LineCounter(ThreadingHTTPServer):
     def _do(self, run: dict[str, Any]) -> None:
         run_id = run["run_id"]
         with httpx.Client(trust_env=False, timeout=10) as client:
-            # The run's own token opens its input, and nothing else, and dies with the run. It is asked for at each read.
-            read = client.get(run["input"]["url"], headers={"Authorization": f"Bearer {run['input']['token']}"})
-            if read.is_success:
-                lines = len(read.content.splitlines())
-                outcome = {"outcome": "succeeded", "summary": f"The input has {lines} lines.", "cost": lines}
-            else:
-                # Access was lost since the run was admitted.
-                outcome = {
-                    "outcome": "failed",
-                    "summary": f"The input could not be read: {read.status_code}.",
-                    "cost": 0,
-                }
+            outcome = self._counted(client, run)
             if self.runs[run_id]["outcome"] != "running":
                 return
             self.runs[run_id] = outcome
             if run["outcome"]["by"] == "callback":
                 self._report(client, run, outcome)
+
+    def _counted(self, client: httpx.Client, run: dict[str, Any]) -> dict[str, Any]:
+        """Do the work. The run's own token opens its input and nothing else, and dies with the run."""
+        try:
+            read = client.get(run["input"]["url"], headers={"Authorization": f"Bearer {run['input']['token']}"})
+            # 403 says that access was lost since the run was admitted.
+            read.raise_for_status()
+        except httpx.HTTPError as error:
+            return {"outcome": "failed", "summary": f"The input could not be read: {error}"[:300], "cost": 0}
+        lines = len(read.content.splitlines())
+        return {"outcome": "succeeded", "summary": f"The input has {lines} lines.", "cost": lines}
 
     def _report(self, client: httpx.Client, run: dict[str, Any], outcome: dict[str, Any]) -> None:
         """Report until it was heard: the same outcome may be reported again, and counts once."""
