@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.built
 
-.PHONY: demo test check bench venv clean
+.PHONY: demo test check bench chaos venv clean
 
 venv: $(STAMP)
 
@@ -30,6 +30,10 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Everything as real processes that are killed at random for a while, and then the proof: `make chaos MINUTES=5 SEED=7`.
+chaos: $(STAMP)
+	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) --catalog $(or $(CATALOG),sqlite) $(ARGS)
 
 clean:
 	rm -rf $(VENV)

@@ -61,6 +61,11 @@ class PostgresServer:
         return f"postgresql+psycopg://{user}@{IP}:{self.port}/{database}"
 
     @property
+    def folder(self) -> Path:
+        """Where its data and its log are."""
+        return self._folder
+
+    @property
     def pid(self) -> int:
         """The process id of the server that was started last."""
         assert self._process is not None, "the server was never started"
