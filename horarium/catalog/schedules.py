@@ -112,6 +112,8 @@ class Activation:
     ended_reason: str | None
     environment_epoch: int | None
     reset_generation: int | None
+    allowance: int | None
+    declared_until: datetime | None
 
     @property
     def is_live(self) -> bool:
@@ -343,6 +345,8 @@ def insert_activation(
             accounted_through=since,
             waiting=False,
             catchup_started=0,
+            allowance=0,
+            declared_until=since,
             environment_epoch=environment.authority_epoch,
             reset_generation=environment.reset_generation,
             workflow_closed=not enabled,
@@ -498,4 +502,6 @@ def activation_of_row(row: RowMapping) -> Activation:
         ended_reason=row["ended_reason"],
         environment_epoch=row["environment_epoch"],
         reset_generation=row["reset_generation"],
+        allowance=row["allowance"],
+        declared_until=row["declared_until"],
     )

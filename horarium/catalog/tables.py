@@ -185,6 +185,9 @@ activations = Table(
     # The environment as it was at enabling.
     Column("environment_epoch", Integer),
     Column("reset_generation", Integer),
+    # The circuit breaker's own account: how many runs may still start, of what is declared until then.
+    Column("allowance", Integer),
+    Column("declared_until", Instant),
     Column("ended_at", Instant),
     Column("ended_as", String(20)),
     Column("ended_reason", Text),
@@ -365,6 +368,17 @@ sweeps = Table(
     Column("org_id", String(200), primary_key=True),
     Column("environment_id", String(200), primary_key=True),
     Column("swept_at", Instant, nullable=False),
+)
+
+# How often each thing was found that should not be, by its kind.
+findings = Table(
+    "findings",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("kind", String(40), primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    Column("last_at", Instant, nullable=False),
 )
 
 agents = Table(

@@ -15,6 +15,7 @@ from horarium.authority.rules import Objection, may_cost
 from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
+from horarium.control import breaker
 from horarium.control.judgement import Judgement, judge, question_about
 from horarium.errors import Unavailable
 from horarium.schedule.facts import OVERDUE
@@ -97,15 +98,22 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
         return _too_late(connection, schedule, entry, key, content, now=now)
     question = question_about(schedule, version, person=person)
     judgement = judge(connection, question, content, now=now, activation=activation, due=_due(entry), lock=True)
-    objection = (
-        _unselected(key, version) or next(iter(judgement.objections), None) or _unreserved(question, content, judgement)
+    against = (
+        _unselected(key, activation, version),
+        next(iter(judgement.objections), None),
+        _unreserved(question, content, judgement),
+        breaker.objection(connection, schedule, activation, key),
     )
+    objection = next((each for each in against if each is not None), None)
     if objection is not None:
         if isinstance(content, Answers) and content.reserved:
             # Written down, so that it is released below and the platform's authority is told.
             _reserve(connection, question, key, content, judgement, now=now)
-        return _refused(connection, schedule, entry, key, objection, looked_at=judgement.evidence, now=now)
+        refused = _refused(connection, schedule, entry, key, objection, looked_at=judgement.evidence, now=now)
+        breaker.open_for(connection, schedule, activation, objection, now=now)
+        return refused
     _reserve(connection, question, key, content, judgement, now=now)
+    breaker.count_start(connection, schedule, activation, key)
     ledger.set_disposition(connection, entry, Disposition.ADMITTED)
     evidence = {
         **judgement.evidence,
@@ -176,10 +184,18 @@ def _due(entry: ledger.Entry) -> datetime:
     return entry.first_at if entry.trigger == BY_CALENDAR else entry.held_since or entry.first_at
 
 
-def _unselected(key: RunKey, version: Version) -> Objection | None:
-    if key.trigger != BY_CALENDAR or version.configuration.calendar.selects(key.nominal_time):
+def _unselected(key: RunKey, activation: Activation, version: Version) -> Objection | None:
+    """What the calendar has against an instant: it does not select it, or what was enabled does not answer for it."""
+    if key.trigger != BY_CALENDAR:
         return None
-    return Objection(reason=Reason.NOT_IN_CALENDAR, sentence=Reason.NOT_IN_CALENDAR.sentence, evidence={})
+    if key.nominal_time <= activation.activated_at:
+        since = instant_text(activation.activated_at)
+        sentence = f"Its activation answers for what is due after {since}; the run was stopped as a fault of ours."
+    elif not version.configuration.calendar.selects(key.nominal_time):
+        sentence = Reason.NOT_IN_CALENDAR.sentence
+    else:
+        return None
+    return Objection(reason=Reason.NOT_IN_CALENDAR, sentence=sentence, evidence={})
 
 
 def _too_late(

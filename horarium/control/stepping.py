@@ -17,6 +17,7 @@ from horarium.catalog.schedules import (
     require_environment,
     require_version,
 )
+from horarium.control import breaker
 from horarium.control.activation import send_to_review
 from horarium.schedule.facts import MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
@@ -147,8 +148,15 @@ def commit(
     waiting = _waiting(connection, schedule, key) if plan.promotions else {}
     agrees = activation.accounted_through == plan.base and {*waiting, *plan.waits}.issuperset(plan.promotions)
     if not agrees or not _slots_agree(connection, schedule, activation, plan, now=now):
-        return Committed(status=Status.STALE, staged=_staged(connection, schedule, key))
+        return Committed(status=Status.STALE, staged=_staged(ledger.open_entries(connection, schedule), schedule, key))
     _write(connection, schedule, key, plan, waiting, now=now)
+    entries = ledger.open_entries(connection, schedule)
+    account = breaker.after_step(
+        activation,
+        require_version(connection, schedule, activation.revision).configuration.calendar,
+        entries,
+        accounted_through=plan.accounted_through,
+    )
     if not plan.blocked:
         # What a blocked schedule left for later is still left for later where this step could not take it all.
         attended_until = activation.attended_until if plan.more else None
@@ -159,6 +167,8 @@ def commit(
         attended_until=attended_until,
         waiting=plan.blocked,
         catchup_started=plan.catchup_started,
+        allowance=account.allowance,
+        declared_until=account.declared_until,
     )
     if plan.exhausted:
         live = find_live(connection, key)
@@ -166,7 +176,7 @@ def commit(
         because = "calendar_exhausted: the calendar selects no further instant."
         send_to_review(connection, schedule, live[1], because=because, by=CONTROLLER, now=now)
         return Committed(status=Status.ENDED)
-    return Committed(status=Status.DONE, staged=_staged(connection, schedule, key))
+    return Committed(status=Status.DONE, staged=_staged(entries, schedule, key))
 
 
 def _holds(
@@ -259,9 +269,9 @@ def _waiting(connection: Connection, schedule: Schedule, key: ActivationKey) -> 
     }
 
 
-def _staged(connection: Connection, schedule: Schedule, key: ActivationKey) -> tuple[RunKey, ...]:
+def _staged(entries: Sequence[ledger.Entry], schedule: Schedule, key: ActivationKey) -> tuple[RunKey, ...]:
     return tuple(
         entry.run_key(schedule.key)
-        for entry in ledger.open_entries(connection, schedule)
+        for entry in entries
         if entry.generation == key.generation and entry.disposition is Disposition.STAGED
     )

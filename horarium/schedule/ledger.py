@@ -98,6 +98,7 @@ class Reason(StrEnum):
     OUTPUT_FORBIDDEN = "output_forbidden"
     AUTHORITY_UNAVAILABLE = "authority_unavailable"
     NOT_IN_CALENDAR = "not_in_calendar"
+    BREAKER_OPEN = "breaker_open"
     VERSION_UNUSABLE = "version_unusable"
 
     RUN_LOST = "run_lost"
@@ -160,6 +161,7 @@ _SENTENCES = {
     Reason.AUTHORITY_UNAVAILABLE: "The authority did not answer until the catch-up window had passed.",
     Reason.OUTPUT_MISSING: "The output target of the run request does not exist.",
     Reason.NOT_IN_CALENDAR: "The stored calendar does not select that instant; the run was stopped as a fault of ours.",
+    Reason.BREAKER_OPEN: "More runs were about to start than the calendar declares; the run was stopped as a fault of ours.",
     Reason.VERSION_UNUSABLE: "This release cannot evaluate the stored version, so nothing of it runs.",
     Reason.RUN_LOST: "The run's workflow closed without deciding.",
     Reason.NOT_PICKED_UP: "No agent runner took the run in time.",

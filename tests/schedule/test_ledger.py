@@ -31,7 +31,7 @@ def test_failures_are_what_the_agent_answers_for() -> None:
 
 def test_every_reason_is_a_stable_code_with_a_sentence_for_a_person() -> None:
     for reason in Reason:
-        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", reason.value)
+        assert re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", reason.value)
         assert len(reason.value) <= 40, "the catalog's column"
         assert reason.sentence.endswith(".")
     assert len({reason.sentence for reason in Reason}) == len(Reason)

@@ -18,7 +18,7 @@ from horarium.catalog.schedules import require_schedule, require_version
 from horarium.control.stepping import Status
 from horarium.errors import Conflict
 from horarium.schedule.identity import RunKey
-from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition
+from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
 from horarium.schedule.plan import Plan, plan
 from horarium.schedule.policy import BUFFER_LIMIT, Overlap, Policy
 from tests.control.desk import Desk, configuration, every, open_catalog, seconds
@@ -183,6 +183,18 @@ class OneSchedule(RuleBasedStateMachine):
     @invariant()
     def each_due_instant_has_exactly_one_disposition(self) -> None:
         self.desk.check_ledger()
+
+    @invariant()
+    def the_circuit_breaker_has_room_for_whatever_may_still_start(self) -> None:
+        activation, entries = self.desk.activation(), self.desk.entries(since=self.desk.now - seconds(5_000))
+        assert Reason.BREAKER_OPEN not in {entry.reason for entry in entries}
+        undecided = [
+            entry
+            for entry in entries
+            if entry.disposition in {Disposition.STAGED, Disposition.BUFFERED} and entry.trigger == BY_CALENDAR
+        ]
+        assert activation.allowance is not None
+        assert not activation.is_live or activation.allowance >= len(undecided)
 
     def policy(self) -> Policy:
         def current(connection: Any) -> Policy:
