@@ -28,6 +28,7 @@ from starter.apart import each_apart, log_failure
 from starter.lingering import Lingering
 from starter.punctuality import Punctuality
 from starter.reservations import Reservations
+from starter.stranded import Stranded
 from starter.temporal import Found, Temporal
 from worker.connection import connect
 from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
@@ -82,10 +83,12 @@ class Controller:
     lingering: Lingering = field(init=False)
     reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
+    stranded: Stranded = field(init=False)
 
     def __post_init__(self) -> None:
         self.lingering = Lingering(self.catalog, self.temporal, self.scope, self.now)
         self.punctuality = Punctuality(self.catalog)
+        self.stranded = Stranded(self.temporal)
         self.reservations = Reservations(self.catalog, self.authority, self.scope, self.now)
 
     async def serve(self) -> None:
@@ -145,6 +148,7 @@ class Controller:
         ):
             await each_apart(page, self._look_after)
             after = page[-1].place
+        await self.stranded.report()
 
     async def _seal(self) -> None:
         now = self.now()
@@ -201,8 +205,10 @@ class Controller:
         return "stopping", None
 
     async def _look_after(self, run: Unsettled) -> None:
-        found = await self.temporal.describe(run.workflow_id)
+        standing = await self.temporal.look_at(run.workflow_id)
+        found = standing.found
         if found is Found.RUNNING:
+            self.stranded.note(run.workflow_id, standing.pinned_to)
             return
         if found is Found.ABSENT and run.disposition is Disposition.STAGED and await self._may_still_start(run):
             await self.temporal.start_run(run.key)

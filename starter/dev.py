@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -78,6 +78,8 @@ async def start(
     server = TemporalServer(settings.data, port=temporal_port, ui_port=ui_port)
     await tree.start(server)
     await prepare_temporal(await connect(address=server.address, namespace=server.namespace, wait_seconds=10))
+    # Workers of a named build would wait until somebody makes it current.
+    settings = replace(settings, deployment=None)
     environment = {**settings.environment(), **_means_only(server), **_example_environment(settings)}
     if api_port is not None and "HORARIUM_PUBLIC_URL" not in os.environ:
         environment["HORARIUM_PUBLIC_URL"] = f"http://{HOST}:{api_port}"

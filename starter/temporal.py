@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import Priority, VersioningBehavior, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -12,6 +13,8 @@ from activities.messages import SCHEDULE_WORKFLOW, SCHEDULES_QUEUE
 from activities.search_attributes import of_activation
 from activities.temporal import RunStarter, nudge
 from horarium.schedule.identity import ActivationKey, RunKey
+from starter.deployments import working_builds
+from worker.settings import Deployment
 
 
 class Found(StrEnum):
@@ -37,6 +40,14 @@ _STATUS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a workflow stands, and the build that alone may go on with it; None where any may."""
+
+    found: Found
+    pinned_to: Deployment | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Temporal:
     """The calls that the controller makes. Errors of the connection are the caller's."""
@@ -45,14 +56,25 @@ class Temporal:
 
     async def describe(self, workflow_id: str) -> Found:
         """How a workflow stands, by its id."""
+        return (await self.look_at(workflow_id)).found
+
+    async def look_at(self, workflow_id: str) -> Standing:
+        """How a workflow stands, and who may go on with it, by its id."""
         try:
             description = await self.client.get_workflow_handle(workflow_id).describe()
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return Found.ABSENT
+                return Standing(found=Found.ABSENT)
             raise
         assert description.status is not None
-        return _STATUS[description.status]
+        return Standing(
+            found=_STATUS[description.status],
+            pinned_to=_pinned_to(description.raw_description.workflow_execution_info),
+        )
+
+    async def working_builds(self) -> frozenset[Deployment]:
+        """The builds of which both workers poll."""
+        return await working_builds(self.client)
 
     async def start_schedule(self, key: ActivationKey) -> bool:
         """Start the workflow of an activation; False where it was started before, and may even have ended."""
@@ -87,3 +109,17 @@ class Temporal:
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
+
+
+def _pinned_to(info: WorkflowExecutionInfo) -> Deployment | None:
+    versioning = info.versioning_info
+    behavior, version = versioning.behavior, versioning.deployment_version
+    if versioning.HasField("versioning_override"):
+        # Somebody moved it by hand.
+        override = versioning.versioning_override
+        if override.WhichOneof("override") != "pinned":
+            return None
+        behavior, version = VersioningBehavior.PINNED.value, override.pinned.version
+    if behavior != VersioningBehavior.PINNED.value or not version.build_id:
+        return None
+    return Deployment(name=version.deployment_name, build_id=version.build_id)

@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.common import WorkerDeploymentVersion
+from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.admission import WAITS, Admissions
 from activities.agents import AgentActivities
@@ -56,6 +57,7 @@ def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Wor
         max_concurrent_workflow_tasks=WORKFLOW_TASKS,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,
+        deployment_config=_deployment(settings),
     )
 
 
@@ -80,11 +82,23 @@ def run_worker(
         default_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
         max_heartbeat_throttle_interval=HEARTBEAT_THROTTLE,
         graceful_shutdown_timeout=GRACE,
+        deployment_config=_deployment(settings),
     )
 
 
+def _deployment(settings: Settings) -> WorkerDeploymentConfig | None:
+    """What tells workers of two builds apart. Each workflow says by itself what an upgrade means to it."""
+    if settings.deployment is None:
+        return None
+    version = WorkerDeploymentVersion(deployment_name=settings.deployment.name, build_id=settings.deployment.build_id)
+    return WorkerDeploymentConfig(version=version, use_worker_versioning=True)
+
+
 def agent_workers(client: Client, runner: AgentRunner, host: AgentHost) -> tuple[Worker, ...]:
-    """The agents of one runner, each version on its own task queue."""
+    """The agents of one runner, each version on its own task queue.
+
+    They belong to no deployment: an agent has versions of its own, and runs of every build of ours are handed to it.
+    """
     agents = AgentActivities(runner, host)
     return tuple(
         Worker(

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,10 @@ from horarium.authority.local import LocalAuthority
 from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
+
+_BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
+"""What Temporal takes as a build id, and what can be typed at a command line as it is."""
+_LONGEST_NAME = 100
 
 LOCAL_API = "http://127.0.0.1:8080"
 """Where the API of an installation on one machine is, if nobody said otherwise."""
@@ -51,12 +56,23 @@ class RemoteAuthority:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """Which build of the two workers a process is, where their versions are told apart while one replaces the other.
+
+    `name` is that of the Temporal worker deployment, the same for all builds; `build_id` says which release this is.
+    """
+
+    name: str
+    build_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """One installation as a process sees it.
 
     `data` is the folder of the embedded installation; `catalog_url` an SQLAlchemy URL, by default a file in it. `scope` is
     the organization and environment that is served. `public_url` is where agents behind the gateway http find the API: it is
-    told to them with each run.
+    told to them with each run. `deployment` is None where workers of several builds are not told apart.
     """
 
     data: Path
@@ -66,6 +82,7 @@ class Settings:
     api: ApiSettings = field(default_factory=ApiSettings)
     remote_authority: RemoteAuthority | None = None
     public_url: str = LOCAL_API
+    deployment: Deployment | None = None
 
     @property
     def key_file(self) -> Path:
@@ -103,6 +120,8 @@ class Settings:
             "HORARIUM_ORGANIZATION": self.scope.org_id,
             "HORARIUM_ENVIRONMENT": self.scope.environment_id,
             "HORARIUM_PUBLIC_URL": self.public_url,
+            "HORARIUM_DEPLOYMENT": "" if self.deployment is None else self.deployment.name,
+            "HORARIUM_BUILD_ID": "" if self.deployment is None else self.deployment.build_id,
         }
 
 
@@ -112,8 +131,9 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_PUBLIC_URL`,
     `HORARIUM_STEPS_PER_RUN`; for the API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`,
     `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
-    authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`. A `data` folder
-    that is given counts more than the environment's. Raises `Misconfigured`.
+    authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers of several
+    builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`. A `data` folder that is given counts more than the environment's.
+    Raises `Misconfigured`.
     """
     named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
     folder = named if data is None else data.absolute()
@@ -133,7 +153,36 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         api=_api(environ),
         remote_authority=_remote_authority(environ),
         public_url=_public_url(environ),
+        deployment=_deployment(environ),
     )
+
+
+def _deployment(environ: Mapping[str, str]) -> Deployment | None:
+    name, build_id = (environ.get(each) or None for each in ("HORARIUM_DEPLOYMENT", "HORARIUM_BUILD_ID"))
+    if name is None and build_id is None:
+        return None
+    if name is None or build_id is None:
+        given, missing = (
+            ("HORARIUM_BUILD_ID", "HORARIUM_DEPLOYMENT")
+            if name is None
+            else ("HORARIUM_DEPLOYMENT", "HORARIUM_BUILD_ID")
+        )
+        raise Misconfigured(
+            f"{given} is set and {missing} is not. Set both, so that Temporal can tell this build's workers from another's, "
+            "or neither."
+        )
+    for variable, value, fits in (
+        # Temporal separates the two by a point, so that the first has none.
+        ("HORARIUM_DEPLOYMENT", name, _BUILD.fullmatch(name) and "." not in name),
+        ("HORARIUM_BUILD_ID", build_id, _BUILD.fullmatch(build_id)),
+    ):
+        if not fits or len(value) > _LONGEST_NAME:
+            points = " and no points" if variable == "HORARIUM_DEPLOYMENT" else ""
+            raise Misconfigured(
+                f"{variable} is {value[:_LONGEST_NAME]!r}; it is a name of letters, digits, _, + and -{points}, "
+                f"{_LONGEST_NAME} characters at the most."
+            )
+    return Deployment(name=name, build_id=build_id)
 
 
 def _public_url(environ: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.common import VersioningBehavior
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
@@ -38,7 +39,10 @@ from horarium.schedule.ledger import Disposition, Reason
 from workflows import options
 
 
-@workflow.defn(name=RUN_WORKFLOW, failure_exception_types=[HorariumError])
+# A run ends on the build that it began on, whose workers stay until it has.
+@workflow.defn(
+    name=RUN_WORKFLOW, failure_exception_types=[HorariumError], versioning_behavior=VersioningBehavior.PINNED
+)
 class RunWorkflow:
     """Lives independently of the schedule's workflow, and has no time limit of its own."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.common import VersioningBehavior
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from activities.failures import cause_of, is_silence
@@ -29,7 +30,12 @@ class ScheduleDescription:
     trouble: str | None = None
 
 
-@workflow.defn(name=SCHEDULE_WORKFLOW, failure_exception_types=[HorariumError])
+# It lives for years, so it moves to each new build, and a change of its code has to be a patch.
+@workflow.defn(
+    name=SCHEDULE_WORKFLOW,
+    failure_exception_types=[HorariumError],
+    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
+)
 class ScheduleWorkflow:
     """The clock and the judge of one activation; the catalog holds what was decided (DESIGN.md, sections 5 and 10).
 

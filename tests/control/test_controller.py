@@ -10,7 +10,7 @@ from horarium.control.records import record
 from horarium.control.seals import verify_seals
 from horarium.schedule.identity import ActivationKey, RunKey
 from starter.controller import OVERDUE, Controller
-from starter.temporal import Found
+from starter.temporal import Found, Standing
 from tests.control.caller import Caller, events
 from tests.control.desk import SCOPE, Desk, at, every, seconds
 
@@ -24,6 +24,9 @@ class FakeTemporal:
 
     async def describe(self, workflow_id: str) -> Found:
         return self.ended.get(workflow_id, Found.RUNNING if workflow_id in self.running else Found.ABSENT)
+
+    async def look_at(self, workflow_id: str) -> Standing:
+        return Standing(found=await self.describe(workflow_id))
 
     async def start_schedule(self, key: ActivationKey) -> bool:
         self.running.add(key.workflow_id)

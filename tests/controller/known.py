@@ -10,7 +10,7 @@ from horarium.catalog.presence import observations
 from horarium.catalog.schedules import require_schedule
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from starter.controller import Controller
-from starter.temporal import Found
+from starter.temporal import Found, Standing
 from tests.control.desk import NOON, SCOPE
 
 
@@ -31,6 +31,9 @@ class Known:
         if workflow_id in self.broken:
             raise self.broken[workflow_id]
         return self.found.get(workflow_id, Found.ABSENT)
+
+    async def look_at(self, workflow_id: str) -> Standing:
+        return Standing(found=await self.describe(workflow_id))
 
     async def start_schedule(self, key: ActivationKey) -> bool:
         self.found[key.workflow_id] = Found.RUNNING
