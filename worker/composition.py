@@ -19,7 +19,7 @@ from horarium.agents.host import AgentHost
 from horarium.agents.runner import AgentRunner
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
-from worker.plugin import WORKFLOWS
+from worker.plugin import VERSIONED_WORKFLOWS, WORKFLOWS
 from worker.settings import Settings
 
 GRACE = timedelta(seconds=5)
@@ -47,7 +47,7 @@ def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Wor
     return Worker(
         client,
         task_queue=SCHEDULES_QUEUE,
-        workflows=WORKFLOWS,
+        workflows=WORKFLOWS if settings.deployment is None else VERSIONED_WORKFLOWS,
         activities=[
             timetable.gather_facts,
             timetable.commit_plan,

@@ -8,8 +8,8 @@ from temporalio.worker import ReplayerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
-from workflows.run import RunWorkflow
-from workflows.schedule import ScheduleWorkflow
+from workflows.run import PinnedRun, RunWorkflow
+from workflows.schedule import ScheduleWorkflow, UpgradingSchedule
 
 PASSTHROUGH = (
     "horarium",  # the pure core and its values; zone data load only outside of the sandbox
@@ -25,6 +25,8 @@ PASSTHROUGH = (
 
 WORKFLOWS = (ScheduleWorkflow, RunWorkflow)
 """What a schedule worker runs, and what stored histories are replayed with."""
+VERSIONED_WORKFLOWS = (UpgradingSchedule, PinnedRun)
+"""The same where builds are told apart."""
 
 
 class _HorariumPlugin(SimplePlugin):

@@ -39,10 +39,7 @@ from horarium.schedule.ledger import Disposition, Reason
 from workflows import options
 
 
-# A run ends on the build that it began on, whose workers stay until it has.
-@workflow.defn(
-    name=RUN_WORKFLOW, failure_exception_types=[HorariumError], versioning_behavior=VersioningBehavior.PINNED
-)
+@workflow.defn(name=RUN_WORKFLOW, failure_exception_types=[HorariumError])
 class RunWorkflow:
     """Lives independently of the schedule's workflow, and has no time limit of its own."""
 
@@ -237,6 +234,25 @@ class RunWorkflow:
             f"{key.activation.generation}, nominal time **{instant_text(key.nominal_time)}**: "
             f"**{state}**{f' ({reason})' if reason else ''}"
         )
+
+
+@workflow.defn(
+    name=RUN_WORKFLOW, failure_exception_types=[HorariumError], versioning_behavior=VersioningBehavior.PINNED
+)
+class PinnedRun(RunWorkflow):
+    """The same for workers of a named build: a run ends on the one that it began on, whose workers stay until it has.
+
+    Only for them: the server accepts nothing from a worker without a build whose workflow says this (SDK 1.35.0).
+    """
+
+    @workflow.init
+    def __init__(self, run: RunScheduled) -> None:
+        super().__init__(run)
+
+    @workflow.run
+    async def run(self, run: RunScheduled) -> RunClosed:
+        """As without a build."""
+        return await super().run(run)
 
 
 _HALTS = frozenset({Reason.STOPPED_BY_OPERATOR, Reason.ENVIRONMENT_EPOCH_CHANGED, Reason.ENVIRONMENT_RESET})

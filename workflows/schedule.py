@@ -30,12 +30,7 @@ class ScheduleDescription:
     trouble: str | None = None
 
 
-# It lives for years, so it moves to each new build, and a change of its code has to be a patch.
-@workflow.defn(
-    name=SCHEDULE_WORKFLOW,
-    failure_exception_types=[HorariumError],
-    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
-)
+@workflow.defn(name=SCHEDULE_WORKFLOW, failure_exception_types=[HorariumError])
 class ScheduleWorkflow:
     """The clock and the judge of one activation; the catalog holds what was decided (DESIGN.md, sections 5 and 10).
 
@@ -223,3 +218,24 @@ class ScheduleWorkflow:
         if self._waiting:
             lines.append(f"Waiting for a slot: {self._waiting}")
         workflow.set_current_details("\n\n".join(lines))
+
+
+@workflow.defn(
+    name=SCHEDULE_WORKFLOW,
+    failure_exception_types=[HorariumError],
+    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
+)
+class UpgradingSchedule(ScheduleWorkflow):
+    """The same for workers of a named build: it lives for years, so it moves to each new one, and changes are patches.
+
+    Only for them: the server accepts nothing from a worker without a build whose workflow says this (SDK 1.35.0).
+    """
+
+    @workflow.init
+    def __init__(self, key: ActivationKey) -> None:
+        super().__init__(key)
+
+    @workflow.run
+    async def run(self, key: ActivationKey) -> str:
+        """As without a build."""
+        return await super().run(key)
