@@ -19,6 +19,7 @@ from horarium.agents.runner import AgentRunner
 from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
 from horarium.catalog import Catalog, presence
+from horarium.catalog.clock import catalog_time
 from horarium.control import reading, running
 from horarium.errors import NotFound, Unavailable
 from horarium.schedule.identity import Scope
@@ -33,7 +34,8 @@ class CatalogHost:
     """An `AgentHost` on the catalog and the content folder, for runners that can reach both.
 
     Two runners may serve one agent version, as in a rolling restart. A runner notices the other by its renewals of the
-    shared lease, and then leaves without stopping the agent under it.
+    shared lease, and then leaves without stopping the agent under it. Leases are by the catalog's clock: a machine whose own
+    is ahead does not vouch for an agent for longer than it lives.
     """
 
     def __init__(self, catalog: Catalog, authority: Authority, content: ContentFolder, scope: Scope) -> None:
@@ -48,7 +50,7 @@ class CatalogHost:
 
     async def register(self, discovery: Sequence[AgentDiscovery], *, lease: timedelta) -> None:
         """See `AgentHost.register`."""
-        now = datetime.now(UTC)
+        now = await self._catalog.read(catalog_time)
         for each in discovery:
             await self._look_for_others(each.agent_version)
             await self._catalog.write(
@@ -63,7 +65,7 @@ class CatalogHost:
 
     async def renew(self, agent_versions: Sequence[str], *, lease: timedelta) -> None:
         """See `AgentHost.renew`."""
-        now = datetime.now(UTC)
+        now = await self._catalog.read(catalog_time)
         for each in agent_versions:
             await self._look_for_others(each)
             if not await self._catalog.write(presence.renew_lease, self._scope, each, lease_until=now + lease, now=now):
@@ -72,7 +74,7 @@ class CatalogHost:
 
     async def release(self, agent_versions: Sequence[str]) -> None:
         """See `AgentHost.release`."""
-        now = datetime.now(UTC)
+        now = await self._catalog.read(catalog_time)
         for each in agent_versions:
             await self._look_for_others(each)
             if each not in self._others or self._others[each] <= now:

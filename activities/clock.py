@@ -5,13 +5,19 @@ sets, so that it goes on telling the server's time after somebody has set this m
 from the server to here only makes a stamp look older, so the furthest of the recent ones is nearest to the truth. Where the
 machine's clock differs from it by more than one second, the server's time is taken, carried on by the monotonic
 clock, and a warning names the skew (DESIGN.md, section 10).
+
+The server is the Temporal server for admissions, and the catalog's database for whoever watches: heartbeats, leases and sweeps.
 """
 
 import time
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import structlog
+
+from activities.findings import Findings
+from horarium.schedule.findings import Finding
 
 TOLERANCE = timedelta(seconds=1)
 RECENT = 20
@@ -24,10 +30,28 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _logger = structlog.get_logger(__name__)
 
 
-class WorkerClock:
-    """The time as a worker should take it: never ahead of the server's by more than the tolerance."""
+def machine_time() -> datetime:
+    """What this machine's clock says."""
+    return datetime.now(UTC)
 
-    def __init__(self, *, recent: int = RECENT) -> None:
+
+class WorkerClock:
+    """The time as a worker should take it: never ahead of the server's by more than the tolerance.
+
+    `machine` is the clock that is doubted, and `server` names, in the warning, whose time is taken instead of it.
+    """
+
+    def __init__(
+        self,
+        *,
+        recent: int = RECENT,
+        machine: Callable[[], datetime] = machine_time,
+        server: str = "the server's time",
+        findings: Findings | None = None,
+    ) -> None:
+        self._machine = machine
+        self._server = server
+        self._findings = findings
         self._stamps: deque[tuple[timedelta, timedelta]] = deque(maxlen=recent)
         """When a stamp came, by the monotonic clock, and the server's time when that clock began, as the stamp has it."""
         self._warned: timedelta | None = None
@@ -45,7 +69,7 @@ class WorkerClock:
         if not self._stamps:
             return timedelta(0)
         servers = _EPOCH + max(began for _, began in self._stamps) + _monotonic()
-        ahead = servers - datetime.now(UTC)
+        ahead = servers - self._machine()
         return ahead if abs(ahead) > TOLERANCE else timedelta(0)
 
     def now(self) -> datetime:
@@ -55,8 +79,10 @@ class WorkerClock:
             self._warned = None
         elif self._warned is None or abs(self._warned - skew) > TOLERANCE:
             self._warned = skew
-            _logger.warning("clock_skew", skew_seconds=round(skew.total_seconds(), 3), taken="the server's time")
-        return datetime.now(UTC) + skew
+            _logger.warning("clock_skew", skew_seconds=round(skew.total_seconds(), 3), taken=self._server)
+            if self._findings is not None:
+                self._findings.note(Finding.CLOCK_SKEW)
+        return self._machine() + skew
 
 
 def _monotonic() -> timedelta:

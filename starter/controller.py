@@ -5,6 +5,7 @@ message has to arrive. It also finds what nobody reports: a workflow that was en
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,14 +15,18 @@ import structlog
 from sqlalchemy import Connection
 from temporalio.service import RPCError
 
+from activities.clock import WorkerClock, machine_time
+from activities.findings import Findings
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog, sweeping
+from horarium.catalog.clock import catalog_time
 from horarium.catalog.presence import UNSETTLED, Seen, note_sweep, observe_all
 from horarium.catalog.schedules import find_live, require_version
 from horarium.catalog.sweeping import Unsettled, Watched
 from horarium.control import seals
 from horarium.control.sweeping import REVIEWED_AT_ONCE, review_enabled_before, review_if_live, settle_lost
 from horarium.errors import HorariumError, Unavailable
+from horarium.schedule.findings import Finding
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition
 from starter.apart import each_apart, log_failure
@@ -31,7 +36,7 @@ from starter.reservations import Reservations
 from starter.stranded import Stranded
 from starter.temporal import Found, Temporal
 from worker.connection import connect
-from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
+from worker.processes import CATALOGS_TIME, WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
 from worker.settings import Settings
 
 TICK = timedelta(milliseconds=500)
@@ -40,6 +45,8 @@ SWEEP_EVERY = timedelta(seconds=5)
 """How often every live activation and every overdue run is looked at, and audit events are sealed if there are new ones."""
 OVERDUE = timedelta(seconds=10)
 """How long after its nominal time a run without an answer is looked at."""
+SWEEP_LIMIT = timedelta(seconds=15)
+"""How long a sweep may take before it is told: as old as what is observed of a schedule shall be at the most."""
 PAGE = 500
 """Runs without an answer that are read at once; a sweep reads all pages."""
 BATCH = 200
@@ -51,12 +58,22 @@ State = tuple[str, str | None]
 _logger = structlog.get_logger(__name__)
 
 
-async def control(settings: Settings) -> None:
-    """Run a controller until SIGTERM or SIGINT."""
+async def control(settings: Settings, *, machine: Callable[[], datetime] = machine_time) -> None:
+    """Run a controller until SIGTERM or SIGINT. `machine` is the machine's clock, which no setting changes."""
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     authority = settings.authority
-    controller = Controller(catalog, Temporal(client), settings.scope, authority=authority)
+    findings = Findings()
+    clock = WorkerClock(machine=machine, server=CATALOGS_TIME, findings=findings)
+    controller = Controller(
+        catalog,
+        Temporal(client),
+        settings.scope,
+        now=clock.now,
+        authority=authority,
+        clock=clock,
+        findings=findings,
+    )
     serving = asyncio.create_task(controller.serve())
     told = asyncio.create_task(until_told())
     try:
@@ -73,13 +90,19 @@ async def control(settings: Settings) -> None:
 
 @dataclass(slots=True)
 class Controller:
-    """One controller of one environment. Ticks, sweeps and the looks at money go on side by side: none waits for another."""
+    """One controller of one environment. Ticks, sweeps and the looks at money go on side by side: none waits for another.
+
+    `clock` is told the catalog's time before each sweep; a controller whose machine's clock is wrong would take runs for
+    missed that are yet to come. What it finds is counted in `findings`, and written down with each sweep.
+    """
 
     catalog: Catalog
     temporal: Temporal
     scope: Scope
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     authority: Authority | None = None
+    clock: WorkerClock | None = None
+    findings: Findings = field(default_factory=Findings)
     lingering: Lingering = field(init=False)
     reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
@@ -87,12 +110,13 @@ class Controller:
 
     def __post_init__(self) -> None:
         self.lingering = Lingering(self.catalog, self.temporal, self.scope, self.now)
-        self.punctuality = Punctuality(self.catalog)
+        self.punctuality = Punctuality(self.catalog, self.findings)
         self.stranded = Stranded(self.temporal)
         self.reservations = Reservations(self.catalog, self.authority, self.scope, self.now)
 
     async def serve(self) -> None:
         """Tick and sweep until cancelled. Whatever fails is logged, and the next one tries again."""
+        await _guarded(self._set_clock)
         await asyncio.gather(
             _repeat(self.tick, every=TICK),
             _repeat(self.sweep, every=SWEEP_EVERY),
@@ -109,8 +133,28 @@ class Controller:
 
     async def sweep(self) -> None:
         """Look at everything that should be as it is."""
-        for part in (self._review_enabled_before, self._sweep_live, self._sweep_runs, self._seal):
+        began = time.monotonic()
+        for part in (
+            self._set_clock,
+            self._review_enabled_before,
+            self._sweep_live,
+            self._sweep_runs,
+            self._seal,
+            self._store_findings,
+        ):
             await _guarded(part)
+        took = timedelta(seconds=time.monotonic() - began)
+        if took > SWEEP_LIMIT:
+            self.findings.note(Finding.STEP_OUTRAN_LIMIT)
+            limit = SWEEP_LIMIT.total_seconds()
+            _logger.warning("sweep_outran_limit", seconds=round(took.total_seconds(), 3), limit_seconds=limit)
+
+    async def _set_clock(self) -> None:
+        if self.clock is not None:
+            self.clock.observe(await self.catalog.read(catalog_time))
+
+    async def _store_findings(self) -> None:
+        await self.findings.store(self.catalog, self.scope, now=self.now())
 
     async def _sweep_live(self) -> None:
         began_at = self.now()
@@ -148,7 +192,8 @@ class Controller:
         ):
             await each_apart(page, self._look_after)
             after = page[-1].place
-        await self.stranded.report()
+        for _ in range(await self.stranded.report()):
+            self.findings.note(Finding.PINNED_WITHOUT_POLLERS)
 
     async def _seal(self) -> None:
         now = self.now()
@@ -212,9 +257,11 @@ class Controller:
             return
         if found is Found.ABSENT and run.disposition is Disposition.STAGED and await self._may_still_start(run):
             await self.temporal.start_run(run.key)
+            self.findings.note(Finding.RUN_STARTED_AGAIN)
+            _logger.warning("run_started_again", workflow_id=run.workflow_id)
             return
         waiting = await self.catalog.write(settle_lost, run, closed_as=found.value, now=self.now())
-        _logger.info("run_workflow_is_closed", workflow_id=run.workflow_id, found=found)
+        _logger.warning("run_workflow_is_closed", workflow_id=run.workflow_id, found=found)
         await self.temporal.nudge(waiting)
 
     async def _may_still_start(self, run: Unsettled) -> bool:

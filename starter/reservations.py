@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from horarium.authority.asking import Authority
-from horarium.catalog import Catalog, money
+from horarium.catalog import Catalog, findings, money
 from horarium.catalog.money import Untold
 from horarium.control.running import settle_kept
 from horarium.errors import Unavailable
+from horarium.schedule.findings import Finding
 from horarium.schedule.identity import Scope
 from starter.apart import each_apart, log_failure
 
@@ -81,7 +82,8 @@ def _anything_kept(connection: Connection, *, now: datetime) -> bool:
 
 def _release(connection: Connection, scope: Scope, runs: Sequence[str], *, now: datetime) -> None:
     """Give back what is still abandoned when looked at again."""
-    still = money.abandoned(connection, scope, limit=PAGE)
-    for run_id in runs:
-        if run_id in still:
-            money.release(connection, run_id, now=now)
+    still = set(money.abandoned(connection, scope, limit=PAGE)).intersection(runs)
+    for run_id in sorted(still):
+        money.release(connection, run_id, now=now)
+    if still:
+        findings.add(connection, scope, {Finding.RESERVATION_RELEASED: len(still)}, now=now)

@@ -9,6 +9,7 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 from activities.admission import WAITS, Admissions
 from activities.agents import AgentActivities
 from activities.clock import WorkerClock
+from activities.findings import Findings
 from activities.gateway import HttpGateway
 from activities.ledger import Settlements
 from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
@@ -40,9 +41,19 @@ AGENT_HEARTBEAT_THROTTLE = timedelta(seconds=2)
 """An agent learns that its run was cancelled from the answer to a heartbeat, so they are not held back for longer."""
 
 
-def schedule_worker(client: Client, catalog: Catalog, settings: Settings) -> Worker:
-    """Workflows, and the local activities of their steps and settlements."""
-    timetable = Timetable(catalog, RunStarter(client), settings.pace)
+def schedule_worker(
+    client: Client,
+    catalog: Catalog,
+    settings: Settings,
+    clock: WorkerClock | None = None,
+    *,
+    findings: Findings | None = None,
+) -> Worker:
+    """Workflows, and the local activities of their steps and settlements.
+
+    `clock` is the catalog's, by which the server's is doubted.
+    """
+    timetable = Timetable(catalog, RunStarter(client), settings.pace, clock=clock, findings=findings)
     settlements = Settlements(catalog, client)
     return Worker(
         client,

@@ -9,19 +9,25 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import structlog
+from sqlalchemy import Connection
 from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.agents import CatalogHost
+from activities.clock import WorkerClock, machine_time
+from activities.findings import Findings
 from horarium.agents.lease import LeaseKeeper
 from horarium.agents.runner import TASK_QUEUES, AgentRunner
 from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog, migrate, presence
+from horarium.catalog.clock import catalog_time
 from horarium.errors import HorariumError, Misconfigured, Unavailable
+from horarium.schedule.identity import Scope
 from worker.agent_modules import load_agents
 from worker.composition import AGENT_GRACE, GRACE, agent_workers, run_worker, schedule_worker
 from worker.connection import connect
@@ -33,20 +39,26 @@ LEASE = timedelta(seconds=15)
 WAIT_FOR_TEMPORAL_SECONDS = 60
 LEAVING = timedelta(seconds=5)
 """Beyond a worker's grace; after that the process is ended whatever it still waits for."""
+CATALOGS_TIME = "the catalog's time"
 READY = "READY"
 """What a process says on stdout once it polls; whoever started it may wait for it."""
 
 _logger = structlog.get_logger(__name__)
 
 
-async def serve(settings: Settings, roles: Sequence[str]) -> None:
-    """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order."""
+async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[], datetime] = machine_time) -> None:
+    """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order.
+
+    `machine` is the machine's clock, which no setting changes: a process with another one is a test's.
+    """
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     authority = settings.authority
+    findings = Findings()
+    watch = WorkerClock(machine=machine, server=CATALOGS_TIME, findings=findings)
     build: dict[str, Callable[[Client, Catalog, Settings], Worker]] = {
-        "schedules": schedule_worker,
-        "runs": partial(run_worker, authority=authority),
+        "schedules": partial(schedule_worker, clock=watch, findings=findings),
+        "runs": partial(run_worker, clock=WorkerClock(machine=machine, findings=findings), authority=authority),
     }
     watched: list[asyncio.Task[None]] = []
     watchdog = _watchdog(GRACE + LEAVING)
@@ -58,8 +70,11 @@ async def serve(settings: Settings, roles: Sequence[str]) -> None:
             worker = build[role](client, catalog, settings)
             await stack.enter_async_context(worker)
             # Before this process says that it is ready: whoever enables a schedule next relies on the first beat.
-            await _first_beat(catalog, worker, role)
-            beats = asyncio.create_task(_beat(catalog, worker, role))
+            life = _Life(
+                catalog=catalog, worker=worker, role=role, scope=settings.scope, watch=watch, findings=findings
+            )
+            await life.begin()
+            beats = asyncio.create_task(life.go_on())
             stack.push_async_callback(_stop_beating, beats, catalog, role)
             watched.append(beats)
         stack.callback(watchdog.start)
@@ -98,29 +113,47 @@ def open_catalog(settings: Settings) -> Catalog:
     return catalog
 
 
-async def _first_beat(catalog: Catalog, worker: Worker, role: str) -> None:
-    while not worker.is_running:  # noqa: ASYNC110 - the SDK has a flag here, and no event
-        await asyncio.sleep(0.05)
-    await _say_alive(catalog, role)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Life:
+    """The signs of life of one worker, by the catalog's clock, and with them what its process found."""
+
+    catalog: Catalog
+    worker: Worker
+    role: str
+    scope: Scope
+    watch: WorkerClock
+    findings: Findings
+
+    async def begin(self) -> None:
+        """The first beat, as soon as the worker polls."""
+        while not self.worker.is_running:  # noqa: ASYNC110 - the SDK has a flag here, and no event
+            await asyncio.sleep(0.05)
+        await self._beat()
+
+    async def go_on(self) -> None:
+        """Tell the catalog that this worker polls. A beat that fails is logged and tried again: the worker outlives it."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+            if self.worker.is_running:
+                try:
+                    await self._beat()
+                except Misconfigured:
+                    raise  # such as a catalog whose file was removed: to go on would only look alive
+                except Exception as error:  # noqa: BLE001 - a beat that fails is no reason to stop working
+                    _logger.warning("heartbeat_failed", role=self.role, error=repr(error))
+
+    async def _beat(self) -> None:
+        now = await self.catalog.write(_say_alive, self.role)
+        self.watch.observe(now)
+        self.watch.now()  # which warns where this machine's clock is wrong
+        await self.findings.store(self.catalog, self.scope, now=now)
 
 
-async def _beat(catalog: Catalog, worker: Worker, role: str) -> None:
-    """Tell the catalog that this worker polls. A beat that fails is logged and tried again: the worker outlives it."""
-    while True:
-        await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
-        if worker.is_running:
-            try:
-                await _say_alive(catalog, role)
-            except Misconfigured:
-                raise  # such as a catalog whose file was removed: to go on would only look alive
-            except Exception as error:  # noqa: BLE001 - a beat that fails is no reason to stop working
-                _logger.warning("heartbeat_failed", role=role, error=repr(error))
-
-
-async def _say_alive(catalog: Catalog, role: str) -> None:
-    await catalog.write(
-        presence.beat, instance=_instance(role), role=role, tzdata=tzdata_version(), now=datetime.now(UTC)
-    )
+def _say_alive(connection: Connection, role: str) -> datetime:
+    """Beat at the catalog's time, and return it."""
+    now = catalog_time(connection)
+    presence.beat(connection, instance=_instance(role), role=role, tzdata=tzdata_version(), now=now)
+    return now
 
 
 async def _stop_beating(beats: asyncio.Task[None], catalog: Catalog, role: str) -> None:

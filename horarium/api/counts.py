@@ -1,4 +1,4 @@
-"""How many schedules stand in which state: a count over all of them, so it is not made anew for everybody who asks."""
+"""Counts over the whole catalog, such as how many schedules stand in which state: not made anew for everybody who asks."""
 
 import asyncio
 import time

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 UNMATCHED = "unmatched"
@@ -35,6 +37,8 @@ class Metrics:
         self._schedules = Gauge(
             "horarium_schedules", "Schedules that are not retired, by runtime state.", ("state",), registry=registry
         )
+        self._findings = _Findings()
+        registry.register(self._findings)
 
     def answered(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
@@ -50,9 +54,26 @@ class Metrics:
         finally:
             self._catalog.labels(kind, call).observe(time.perf_counter() - began)
 
-    def page(self, schedules: Mapping[str, int]) -> bytes:
-        """All figures as Prometheus reads them, and with them how many schedules stand in which state."""
+    def page(self, schedules: Mapping[str, int], findings: Mapping[str, int]) -> bytes:
+        """All figures as Prometheus reads them, with how many schedules stand in which state, and how often what was found."""
+        self._findings.counts = findings
         self._schedules.clear()
         for state, count in schedules.items():
             self._schedules.labels(state).set(count)
         return generate_latest(self._registry)
+
+
+class _Findings(Collector):
+    """Counts that the catalog keeps, since others than this process find things."""
+
+    def __init__(self) -> None:
+        self.counts: Mapping[str, int] = {}
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Give them as one counter. Without an answer of the catalog there is none, rather than one that fell to zero."""
+        family = CounterMetricFamily(
+            "horarium_findings", "What should not be and was found, in the whole catalog.", labels=("kind",)
+        )
+        for kind, count in self.counts.items():
+            family.add_metric((kind,), count)
+        yield family

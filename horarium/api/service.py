@@ -52,6 +52,7 @@ class Service:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     metrics: Metrics = field(default_factory=Metrics)
     counts: Counts = field(default_factory=Counts)
+    findings: Counts = field(default_factory=Counts)
     principals: Buckets = field(init=False)
     peers: Buckets = field(init=False)
     long_work: Turns = field(default_factory=Turns)

@@ -22,8 +22,8 @@ def add(connection: Connection, scope: Scope, counts: Mapping[Finding, int], *, 
         connection.execute(update(findings).where(*mine).values(count=findings.c["count"] + counts[kind], last_at=now))
 
 
-def totals(connection: Connection) -> Mapping[Finding, int]:
+def totals(connection: Connection) -> Mapping[str, int]:
     """How often each kind was found, over all environments; kinds that never were are 0."""
     query = select(findings.c.kind, func.sum(findings.c["count"])).group_by(findings.c.kind)
     found = {kind: int(count) for kind, count in connection.execute(query)}
-    return {kind: found.get(kind, 0) for kind in Finding}
+    return {kind.value: found.get(kind, 0) for kind in Finding}

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from horarium.catalog import Catalog, ledger
+from horarium.catalog import Catalog, findings, ledger
 from horarium.catalog.schedules import find_live, require_environment
 from horarium.catalog.sweeping import Unsettled, enabled_before
 from horarium.control.activation import send_to_review
 from horarium.control.running import Outcome, settle
 from horarium.control.stepping import moved_on
+from horarium.schedule.findings import Finding
 from horarium.schedule.identity import ActivationKey, Scope
 from horarium.schedule.ledger import Disposition, Reason
 
@@ -28,6 +29,7 @@ def review_if_live(connection: Connection, key: ActivationKey, *, because: str, 
     if found is None or not found[1].is_live or found[0].generation != key.generation:
         return False
     send_to_review(connection, *found, because=because, by=CONTROLLER, now=now)
+    findings.add(connection, key.schedule.scope, {Finding.SCHEDULE_WORKFLOW_CLOSED: 1}, now=now)
     return True
 
 
@@ -42,6 +44,8 @@ def settle_lost(connection: Connection, run: Unsettled, *, closed_as: str, now: 
     entry = None if found is None else ledger.find_entry(connection, found[0], run.key)
     if entry is None or entry.disposition is not run.disposition:
         return None
+    kind = Finding.RUN_NEVER_DECIDED if run.disposition is Disposition.STAGED else Finding.RUN_NEVER_SETTLED
+    findings.add(connection, run.key.activation.schedule.scope, {kind: 1}, now=now)
     return settle(connection, run.key, _outcome(run, closed_as), now=now)
 
 

@@ -20,6 +20,8 @@ class Finding(StrEnum):
     """Nobody accounted for a schedule's due time; its state became `error`."""
     RESERVATION_RELEASED = "reservation_released"
     """Money was kept for a run that nobody decided on; it was given back."""
+    PINNED_WITHOUT_POLLERS = "pinned_without_pollers"
+    """A running run belongs to a build of which a worker is missing; nobody goes on with it."""
     MARK_AHEAD = "mark_ahead"
     """A schedule's mark was ahead of the clock: nothing of it fires until the clock has come there."""
     STEP_OUTRAN_LIMIT = "step_outran_limit"

@@ -1,5 +1,7 @@
 """Whether the process lives, whether it can work, which release it is, and its figures."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -10,6 +12,7 @@ from horarium.api.metrics import MEDIA_TYPE
 from horarium.api.openapi import operation, refusals
 from horarium.api.service import Service, limited_peer
 from horarium.calendar import tzdata_version
+from horarium.catalog import findings
 from horarium.catalog.presence import execution_ready
 from horarium.control.pages import count_by_state
 from horarium.errors import HorariumError
@@ -60,13 +63,14 @@ async def openapi_page(request: Request, _service: Peer) -> JSONResponse:
     },
 )
 async def metrics(service: Peer) -> Response:
-    """Give the figures of this process, and how many schedules of the catalog stand in which runtime state.
+    """Give the figures of this process, how many schedules of the catalog stand in which state, and what was found in it.
 
     No organization, name or id is among them.
     """
-    try:
+    counted: Mapping[str, int] = {}
+    found: Mapping[str, int] = {}
+    # The figures of this process are worth the more while the catalog does not answer.
+    with suppress(HorariumError):
         counted = await service.counts.get(lambda: service.read(count_by_state))
-    except HorariumError:
-        # The figures of this process are worth the more while the catalog does not answer.
-        counted = {}
-    return Response(service.metrics.page(counted), media_type=MEDIA_TYPE)
+        found = await service.findings.get(lambda: service.read(findings.totals))
+    return Response(service.metrics.page(counted, found), media_type=MEDIA_TYPE)
