@@ -38,9 +38,12 @@ class ForbiddenAddress(ValueError):
 
 async def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a host, as the system finds them; `OSError` where it finds none."""
-    found = await asyncio.get_running_loop().run_in_executor(
-        _threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    )
+    try:
+        found = await asyncio.get_running_loop().run_in_executor(
+            _threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        )
+    except UnicodeError as error:  # of a label that is empty, or longer than 63 characters
+        raise OSError(f"{host[:80]!r} can be no name of a host.") from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 

@@ -41,6 +41,8 @@ def configure(*, level: int = logging.INFO) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    # It tells the whole address of every request, and the path of a destination may be as good as a secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def tell(sentence: str) -> None:

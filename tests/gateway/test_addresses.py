@@ -94,3 +94,10 @@ def test_a_name_without_an_address_is_not_found():
 
     with pytest.raises(OSError, match=r"agent\.test"):
         found("agent.test", resolving=resolving)
+
+
+@pytest.mark.parametrize("host", ["a..b", ".agent.test", "x" * 64 + ".test"])
+def test_a_name_that_can_be_no_name_is_not_found(host):
+    """The system does not even ask for it: it cannot be written as labels of 1 to 63 characters."""
+    with pytest.raises(OSError, match="no name"):
+        found(host)

@@ -98,3 +98,18 @@ def test_readiness_is_a_line_of_json_where_nobody_looks_and_a_word_at_a_terminal
     assert process.wait(30) == 0
     os.close(outer)
     os.close(inner)
+
+
+def test_the_addresses_that_are_asked_stand_in_no_line():
+    """A destination's path, or that of a set of keys, may be a secret; and a line for each request would hide all others."""
+    asks = """
+import httpx
+from worker.logs import configure
+configure()
+answering = httpx.MockTransport(lambda request: httpx.Response(200))
+httpx.Client(transport=answering).get("https://agents.example/hooks/hunter2")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", asks], env=environment(), capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stderr == ""
