@@ -1,14 +1,15 @@
 """Agents that do what the run's input says, and write down each run that they were given.
 
-The input is `{"seconds": 0.1, "crash": true}`: how long the run takes, and whether the runner dies in the middle of the
-first run that says so. What was begun is appended to the file HORARIUM_TEST_BEGUN, a JSON line each: the agents' own word,
-to be held against the ledger.
+The input is `{"seconds": 0.1, "fails": true}`: how long the run takes, and how it ends. With a list of seconds the first run
+that begins takes the first of them, the next one the second, and all later ones the last. What was begun is appended to the
+file HORARIUM_TEST_BEGUN, a JSON line each: the agents' own word, to be held against the ledger.
 """
 
 import asyncio
 import json
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 from horarium.agents import Agent, AgentReport, CronStartEvent, RunContext, handles
 from tests.end_to_end.crashing import crash_if_told
@@ -34,10 +35,11 @@ class Scripted(Agent):
         )
         script = json.loads(await context.read_input())
         crash_if_told("in the agent", run.schedule.schedule_id)
-        await asyncio.sleep(script["seconds"])
+        seconds = seconds_of(script, begun_before(run.schedule.schedule_id, run.run_id))
+        await asyncio.sleep(seconds)
         if script.get("fails"):
             return AgentReport.failed("as it was told")
-        return AgentReport.succeeded(f"took {script['seconds']} s")
+        return AgentReport.succeeded(f"took {seconds} s")
 
 
 class Repeatable(Scripted):
@@ -45,6 +47,25 @@ class Repeatable(Scripted):
 
     name = "repeatable"
     idempotent = True
+
+
+class Brief(Scripted):
+    """May take five seconds, however many its input says."""
+
+    name = "brief"
+    max_run_seconds = 5
+
+
+def seconds_of(script: dict, before: int) -> float:
+    """How long a run takes before which so many have begun."""
+    told = script["seconds"]
+    return told[min(before, len(told) - 1)] if isinstance(told, list) else told
+
+
+def begun_before(schedule_id: str, run_id: str) -> int:
+    """How many runs of a schedule had begun before this one did."""
+    lines = [json.loads(line) for line in Path(os.environ["HORARIUM_TEST_BEGUN"]).read_text().splitlines()]
+    return [line["run_id"] for line in lines if line["schedule"] == schedule_id].index(run_id)
 
 
 def write_down(line: dict) -> None:
@@ -56,4 +77,4 @@ def write_down(line: dict) -> None:
         os.close(file)
 
 
-agents = [Scripted(), Repeatable()]
+agents = [Scripted(), Repeatable(), Brief()]

@@ -131,14 +131,15 @@ class Installation:
         *,
         every: int,
         offset: int = 0,
-        seconds: float = 0.05,
+        seconds: float | Sequence[float] = 0.05,
         fails: bool = False,
         agent: str = "scripted@1",
         overlap: str = "skip",
         window: int = 60,
         pause_on_failure: bool = False,
+        slots: int | None = None,
     ) -> ScheduleKey:
-        """Publish a schedule of an interval, whose agent takes some seconds."""
+        """Publish a schedule of an interval, whose agent takes some seconds: each run its own, where they are several."""
         schedule_id = str(uuid.uuid4())
         key = schedule_key(self.settings.scope, schedule_id)
         script = {"seconds": seconds, "fails": fails}
@@ -156,6 +157,7 @@ class Installation:
                 "overlap": overlap,
                 "catchup_window_seconds": window,
                 "pause_on_failure": pause_on_failure,
+                **({} if slots is None else {"max_concurrent_runs": slots}),
             },
             "run": {
                 "agent_version": agent,

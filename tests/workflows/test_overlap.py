@@ -130,6 +130,27 @@ async def test_hours_behind_one_run_cost_a_handful_of_looks_and_no_event_for_an_
         assert Counted.steps < 70, Counted.steps
 
 
+async def test_a_blocked_minute_of_a_per_second_schedule_is_one_line_and_few_events(skipping):
+    """Its own look after a minute is among them, and so is the step that the end of the run asks for."""
+    pace = Pace(lead=timedelta(seconds=1), spread=timedelta(0))
+    async with skipping(run_workflow=LastingRun, pace=pace) as house:
+        house.script.usual = Work(lasts=timedelta(seconds=75))
+        start = await house.on_the_minute()
+        key = await house.published(every(1, end_at=instant_text(start + timedelta(seconds=60))))
+        changed = await house.enabled(key)
+        await house.advance_to(start - timedelta(seconds=5))
+        before = len((await house.workflow(changed.key).fetch_history()).events)
+
+        await house.advance_to(start + timedelta(seconds=90))
+
+        succeeded, skipped = house.entries(key)
+        assert (succeeded.count, succeeded.disposition) == (1, Disposition.SUCCEEDED)
+        assert (skipped.disposition, skipped.reason) == OVERLAP
+        assert skipped.count >= 65
+        spent = len((await house.workflow(changed.key).fetch_history()).events) - before
+        assert spent <= 15, f"{spent} events, with the last ones that say that the calendar has ended"
+
+
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "buffer_all", "allow"])
 async def test_the_first_failure_ends_the_activation_where_the_policy_says_so(skipping, overlap):
     """Whatever waits is dropped, whatever runs goes on, and nothing more falls due."""
