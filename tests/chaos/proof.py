@@ -213,7 +213,7 @@ def every_answer_holds(record: Record, asked: Sequence[Asked]) -> Iterator[Breac
 def states_are_settled(record: Record, states: Mapping[str, tuple[str, str | None]]) -> Iterator[Breach]:
     """What people read of each schedule is where it stands: paused, or in review with a reason."""
     for schedule_id, story in record.stories.items():
-        state, reason = states[schedule_id]
+        state, reason = states.get(schedule_id, ("nowhere", None))
         last = story.activations[-1] if story.activations else None
         expected = "review" if last is not None and last.ended_as == "review" else "paused"
         if state != expected or (state == "review" and not reason):

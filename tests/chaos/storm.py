@@ -185,17 +185,18 @@ def _open(connection: Connection, scope: Any) -> int:
 
 
 async def _states(it: Fleet, person: Person, schedules: Sequence[Planned]) -> dict[str, tuple[str, str | None]]:
-    """What people read of each schedule, once the controllers have had time to look."""
-    async with asyncio.timeout(UP_WITHIN):
-        while True:
-            with suppress(ClientError):
-                page = await person.client.schedules.list(person.scope, limit=50, include_retired=True)
-                found = {each.schedule_id: (each.runtime.state, each.runtime.reason) for each in page.schedules}
-                if found.keys() == {each.schedule_id for each in schedules} and not any(
-                    state in {"pending", "stopping", "active"} for state, _ in found.values()
-                ):
-                    return found
-            await asyncio.sleep(0.5)
+    """What people read of each schedule, once the controllers have had time to look; what they read last, if they did not."""
+    found: dict[str, tuple[str, str | None]] = {}
+    deadline = time.monotonic() + UP_WITHIN
+    while time.monotonic() < deadline:
+        with suppress(ClientError):
+            page = await person.client.schedules.list(person.scope, limit=50, include_retired=True)
+            found = {each.schedule_id: (each.runtime.state, each.runtime.reason) for each in page.schedules}
+            settled = not any(state in {"pending", "stopping", "active"} for state, _ in found.values())
+            if settled and len(found) == len(schedules):
+                break
+        await asyncio.sleep(0.5)
+    return found
 
 
 async def _prove(it: Fleet, result: Result, asked: Sequence[Asked], states: dict[str, tuple[str, str | None]]) -> None:
