@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.authority.declared import KINDS, Declared, stored
-from horarium.authority.file import EVERYWHERE, AuthorityFile, Declarations, read_declarations
+from horarium.authority.file import EVERYWHERE, PLURALS, AuthorityFile, Declarations, read_declarations
 from horarium.authority.references import check_references
-from horarium.calendar.faults import Faults
+from horarium.calendar.faults import Faults, pointer
+from horarium.catalog import money
 from horarium.catalog.declarations import (
     Declaration,
     declare_all,
@@ -65,7 +66,8 @@ def apply(
     document, or what `read_declarations` made of it.
 
     Raises `NotFound` for another organization's environment, `Forbidden`, and `InvalidSchedule` with every fault of the file,
-    references to what will not stand among them; then nothing has changed, and no environment was created.
+    references to what will not stand and a new currency for what was counted among them; then nothing has changed, and no
+    environment was created.
     """
     authorize(principal, scope, required_scope)
     read = _read(declared, scope)
@@ -132,7 +134,7 @@ def require_scope_of(read: Declarations, scope: Scope) -> None:
 def _changes(connection: Connection, environment: Environment | None, scope: Scope, read: Declarations) -> list[Change]:
     """Every difference, in the order of kinds and names. Raises `InvalidSchedule` where what will stand does not fit."""
     standing = {(each.kind, each.name): each for each in list_declarations(connection, scope)}
-    _check(standing, read)
+    _check(connection, scope, standing, read)
     before = None if environment is None else _settings(environment)
     after = _settings(_environment(scope, read.file))
     own = Change(kind="environment", name=scope.environment_id, before=before, after=after)
@@ -148,7 +150,7 @@ def _changes(connection: Connection, environment: Environment | None, scope: Sco
     return found
 
 
-def _check(standing: Standing, read: Declarations) -> None:
+def _check(connection: Connection, scope: Scope, standing: Standing, read: Declarations) -> None:
     will_stand: dict[str, Mapping[str, Declared]] = {
         kind: {name: model.model_validate(each.facts) for (of, name), each in standing.items() if of == kind}
         for kind, model in KINDS.items()
@@ -156,7 +158,23 @@ def _check(standing: Standing, read: Declarations) -> None:
     }
     faults = Faults()
     check_references({**will_stand, **read.kinds}, named=read.kinds, development=read.file.development, faults=faults)
+    for kind in (money.BUDGET, money.WALLET):
+        for name, declared in read.kinds.get(kind, {}).items():
+            before = standing.get((kind, name))
+            if before is not None and before.facts["currency"] != stored(declared)["currency"]:
+                _check_nothing_counted(money.account(connection, scope, kind, name), before, faults)
     faults.raise_if_any()
+
+
+def _check_nothing_counted(account: money.Account, before: Declaration, faults: Faults) -> None:
+    """Amounts are minor units of whatever the currency is: with another one, they would mean other money."""
+    if account.reserved or account.spent:
+        sentence = (
+            f"In the {before.kind} {before.name!r} {account.spent} minor units of {before.facts['currency']} were counted, and "
+            f"{account.reserved} are reserved. Nothing is exchanged: declare a {before.kind} of another name."
+        )
+        at = pointer(pointer(pointer("", PLURALS[before.kind]), before.name), "currency")
+        faults.add(at, "currency_counted", sentence)
 
 
 def _carry_out(

@@ -199,6 +199,30 @@ def test_what_a_file_refers_to_may_be_declared_already_and_may_not_be_withdrawn(
     ]
 
 
+@pytest.mark.parametrize("kind", ["budgets", "wallets"])
+def test_what_was_counted_is_of_one_currency_and_stays_so(office: Office, kind: str) -> None:
+    """Amounts are of minor units, whatever the currency is called: what is owed in euros would be owed in yen."""
+    both = {"budgets": {"main": {**BUDGET, "pays_by": "wallet", "wallet": "purse"}}, "wallets": {"purse": WALLET}}
+    in_yen = {of: {name: {**each, "currency": "JPY"} for name, each in named.items()} for of, named in both.items()}
+    office.apply(office.file(**both))
+    office.apply(office.file(**in_yen))
+    office.apply(office.file(**both))
+    account = {"budgets": (money.BUDGET, "main"), "wallets": (money.WALLET, "purse")}[kind]
+    office.desk.write(count, office.scope, *account)
+    with pytest.raises(InvalidSchedule) as refused:
+        office.apply(office.file(**in_yen))
+    at = f"/{kind}/{account[1]}/currency"
+    assert [(each.pointer, each.code) for each in refused.value.faults] == [(at, "currency_counted")]
+    assert office.apply(office.file(**both)) == []
+
+
+def count(connection: Any, scope: Scope, kind: str, name: str) -> None:
+    """As if something had been spent, or was owed."""
+    money.collect(connection, scope, name, -1) if kind == money.WALLET else money.reserve(
+        connection, scope, new_key(), budget=name, wallet=None, amount=1, remote=False, now=NOON
+    )
+
+
 def test_a_file_about_another_environment_is_refused(office: Office) -> None:
     with pytest.raises(InvalidSchedule) as refused:
         office.apply({**office.file(), "organization": "else", "environment": "where"})
