@@ -132,6 +132,13 @@ def test_it_obeys_admission_whatever_was_so_when_it_was_asked_for(office, change
     assert (shown["begun_at"], shown["cost"]) == (None, None)
 
 
+def test_it_runs_though_it_is_asked_for_in_the_very_second_in_which_a_stop_is_lifted(office):
+    reviewed = office.enabled()
+    office.operator.stop(now=datetime.now(UTC))
+    office.operator.lift(now=datetime.now(UTC))
+    assert decided(office.api, office.triggered(reviewed)) == "admitted"
+
+
 def test_it_reads_its_input_as_the_person_who_asked_and_not_as_the_one_who_enabled(office):
     office.operator.declare("input", "in", readers=["ada"])
     reviewed = office.enabled()
