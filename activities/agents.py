@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.clock import WorkerClock, machine_time
 from activities.failures import translated
 from activities.messages import RUN_AGENT, AgentDone, RunAgent
 from horarium.agents.context import RunContext
@@ -38,7 +39,15 @@ class CatalogHost:
     is ahead does not vouch for an agent for longer than it lives.
     """
 
-    def __init__(self, catalog: Catalog, authority: Authority, content: ContentFolder, scope: Scope) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        authority: Authority,
+        content: ContentFolder,
+        scope: Scope,
+        now: Callable[[], datetime] = machine_time,
+    ) -> None:
+        self._now = now
         self._catalog = catalog
         self._authority = authority
         self._content = content
@@ -110,7 +119,7 @@ class CatalogHost:
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         """See `AgentHost.read_input`."""
-        return await reading.read_input(self._catalog, self._authority, run_id, token, now=datetime.now(UTC))
+        return await reading.read_input(self._catalog, self._authority, run_id, token, now=self._now())
 
     async def write_output(self, run_id: str, token: str, name: str, data: bytes) -> str:
         """See `AgentHost.write_output`."""
@@ -120,14 +129,22 @@ class CatalogHost:
 
 
 class AgentActivities:
-    """Does runs that were admitted, each claimed in the catalog before the agent sees it."""
+    """Does runs that were admitted, each claimed in the catalog before the agent sees it.
+
+    `now` is when a run begins; a `clock` is told of the server's stamp first, where it is what `now` goes by.
+    """
 
     def __init__(
-        self, runner: AgentRunner, host: AgentHost, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        runner: AgentRunner,
+        host: AgentHost,
+        now: Callable[[], datetime] = machine_time,
+        clock: WorkerClock | None = None,
     ) -> None:
         self._runner = runner
         self._host = host
         self._now = now
+        self._clock = clock
 
     @activity.defn(name=RUN_AGENT)
     async def run_agent(self, request: RunAgent) -> AgentDone:
@@ -136,6 +153,8 @@ class AgentActivities:
         Failures before the claim have the types of `horarium.errors`; `claim_failed` means that the catalog did not answer
         in time. An agent that fails has not failed this activity: its report says so.
         """
+        if self._clock is not None:
+            self._clock.observe(activity.info().started_time)
         heartbeats = asyncio.create_task(_heartbeats())
         try:
             claim = await self._claim(request)

@@ -82,7 +82,7 @@ def run_worker(
 ) -> Worker:
     """Admission, and what is between us and agents elsewhere. An `authority` that is given stays the caller's to close."""
     clock = clock or WorkerClock()
-    gateway = HttpGateway(settings.public_url)
+    gateway = HttpGateway(settings.public_url, now=clock.now)
     admissions = Admissions(catalog, authority or settings.authority, client, clock, gateway)
     outcomes = HttpOutcomes(catalog, gateway, client, clock)
     return Worker(
@@ -105,12 +105,15 @@ def _deployment(settings: Settings) -> WorkerDeploymentConfig | None:
     return WorkerDeploymentConfig(version=version, use_worker_versioning=True)
 
 
-def agent_workers(client: Client, runner: AgentRunner, host: AgentHost) -> tuple[Worker, ...]:
+def agent_workers(
+    client: Client, runner: AgentRunner, host: AgentHost, clock: WorkerClock | None = None
+) -> tuple[Worker, ...]:
     """The agents of one runner, each version on its own task queue.
 
     They belong to no deployment: an agent has versions of its own, and runs of every build of ours are handed to it.
     """
-    agents = AgentActivities(runner, host)
+    clock = clock or WorkerClock()
+    agents = AgentActivities(runner, host, now=clock.now, clock=clock)
     return tuple(
         Worker(
             client,

@@ -81,10 +81,12 @@ async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[
         await until_told(watched)
 
 
-async def serve_agents(settings: Settings, module: str, *, command: str) -> None:
+async def serve_agents(
+    settings: Settings, module: str, *, command: str, machine: Callable[[], datetime] = machine_time
+) -> None:
     """Run the agents of a module (its `agents` list), registered and with a lease, until SIGTERM or SIGINT.
 
-    `command` is what the person typed, for the sentence about a module that cannot be used.
+    `command` is what the person typed, for the sentence about a module that cannot be used; `machine` is as for `serve`.
     """
     runner = AgentRunner(
         load_agents(module, command=command),
@@ -93,14 +95,15 @@ async def serve_agents(settings: Settings, module: str, *, command: str) -> None
     catalog = open_catalog(settings)
     client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
     authority = settings.authority
-    host = CatalogHost(catalog, authority, settings.content, settings.scope)
+    clock = WorkerClock(machine=machine)
+    host = CatalogHost(catalog, authority, settings.content, settings.scope, clock.now)
     watchdog = _watchdog(AGENT_GRACE + LEAVING)
     async with AsyncExitStack() as stack:
         stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
         stack.push_async_callback(authority.aclose)
         keeper = await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
-        for worker in agent_workers(client, runner, host):
+        for worker in agent_workers(client, runner, host, clock):
             await stack.enter_async_context(worker)
         stack.callback(watchdog.start)
         await until_told([keeper.renewals])
