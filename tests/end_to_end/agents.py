@@ -1,7 +1,8 @@
 """Agents that do what the run's input says, and write down each run that they were given.
 
 The input is `{"seconds": 0.1, "fails": true}`: how long the run takes, and how it ends. With a list of seconds the first run
-that begins takes the first of them, the next one the second, and all later ones the last. What was begun is appended to the
+that begins takes the first of them, the next one the second, and all later ones the last. A run whose input names a file as
+`while` goes on as long as there is that file. What was begun is appended to the
 file HORARIUM_TEST_BEGUN, a JSON line each: the agents' own word, to be held against the ledger.
 """
 
@@ -37,6 +38,8 @@ class Scripted(Agent):
         crash_if_told("in the agent", run.schedule.schedule_id)
         seconds = seconds_of(script, begun_before(run.schedule.schedule_id, run.run_id))
         await asyncio.sleep(seconds)
+        while "while" in script and Path(script["while"]).exists():  # noqa: ASYNC110, ASYNC240 - a test removes it
+            await asyncio.sleep(0.1)
         if script.get("fails"):
             return AgentReport.failed("as it was told")
         return AgentReport.succeeded(f"took {seconds} s")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import uuid
@@ -37,6 +38,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "schedules": ("-m", "worker", "schedules"),
     "runs": ("-m", "worker", "runs"),
     "controller": ("-m", "starter", "controller"),
+    "impatient": ("-m", "tests.end_to_end.impatient"),
     "agents": ("-m", "worker", "agents", AGENTS),
     "patient": ("-m", "worker", "agents", "tests.end_to_end.patient_agents"),
     "ingestion": ("-m", "worker", "agents", "examples.ingestion"),
@@ -246,7 +248,11 @@ class Installation:
         """Let the command `horarium audit` find everything in order, as a person would ask it."""
         command = (sys.executable, "-m", "starter", "audit", "--data", str(self.folder), "-o", "json")
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=REPOSITORY, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            *command,
+            cwd=REPOSITORY,
+            env={**os.environ, **self.settings.environment()},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
         said, errors = await process.communicate()
         assert process.returncode == 0, (said.decode(), errors.decode())
@@ -287,11 +293,19 @@ class Installation:
 
 @asynccontextmanager
 async def installation(
-    folder: Path, *, parts: Sequence[str] = USUAL, crashing: bool = False
+    folder: Path,
+    *,
+    parts: Sequence[str] = USUAL,
+    crashing: bool = False,
+    catalog_url: str | None = None,
+    dynamic_config: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Installation]:
-    """Set everything up on an empty folder, and take it down again, in good order."""
-    server = TemporalServer(folder, port=0, headless=True)
-    settings = load({}, data=folder)
+    """Set everything up on an empty folder, and take it down again, in good order.
+
+    `catalog_url` is for a catalog elsewhere, `dynamic_config` for the Temporal server.
+    """
+    server = TemporalServer(folder, port=0, headless=True, dynamic_config=dynamic_config)
+    settings = load({} if catalog_url is None else {"HORARIUM_CATALOG": catalog_url}, data=folder)
     prepare_data(settings)
     (settings.content.outputs / "reports").mkdir()
     (folder / "crashes").mkdir()
