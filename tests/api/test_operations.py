@@ -7,12 +7,13 @@ import pytest
 from sqlalchemy import update
 
 from horarium.api.counts import FRESH_FOR_SECONDS, Counts
-from horarium.catalog import presence
+from horarium.catalog import findings, presence
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import environments
 from horarium.control import pages
 from horarium.control.records import record
 from horarium.errors import Unavailable
+from horarium.schedule.findings import Finding
 from horarium.schedule.identity import schedule_key
 from tests.api.house import Api, make_catalog, new, set_workers
 from tests.control.desk import NOON, SCOPE
@@ -172,3 +173,17 @@ def test_every_answer_carries_its_request_id_and_is_not_cached(api, path):
     assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_what_was_found_is_told_by_kind(tmp_path):
+    catalog = make_catalog(tmp_path)
+    with catalog.writing() as connection:
+        findings.add(connection, SCOPE, {Finding.BREAKER_OPENED: 2}, now=NOON)
+    api = Api(catalog)
+    try:
+        told = {name: value for name, value in figures(api).items() if name.startswith("horarium_findings_total")}
+        expected = {f'horarium_findings_total{{kind="{kind}"}}': 0.0 for kind in Finding}
+        assert told == expected | {'horarium_findings_total{kind="breaker_opened"}': 2.0}
+    finally:
+        api.close()
+        catalog.close()
