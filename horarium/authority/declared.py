@@ -46,7 +46,8 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-def _printable(text: str) -> str:
+def one_line(text: str) -> str:
+    """Let a text through that can stand in a record as it is, for validators of pydantic."""
     if not text.isprintable() or text != text.strip():
         raise PydanticCustomError(
             "not_printable", "This is one line of printable characters, without spaces at its ends."
@@ -56,7 +57,7 @@ def _printable(text: str) -> str:
 
 At = Annotated[datetime, BeforeValidator(_instant)]
 Reference = Annotated[str, Field(min_length=1, max_length=MAX_REFERENCE_LENGTH, pattern=_REFERENCE)]
-PersonName = Annotated[str, Field(min_length=1, max_length=_PERSON_CHARACTERS), AfterValidator(_printable)]
+PersonName = Annotated[str, Field(min_length=1, max_length=_PERSON_CHARACTERS), AfterValidator(one_line)]
 Amount = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 UsageClassName = Literal["test_simulation", "test_compute", "live"]

@@ -25,6 +25,7 @@ from horarium.authority.declared import (
     PersonName,
     Reference,
     Wallet,
+    one_line,
 )
 from horarium.calendar.faults import Faults, pointer, shown
 from horarium.errors import Fault, InvalidSchedule
@@ -62,12 +63,6 @@ def _name(text: str) -> str:
     return text
 
 
-def _profile(text: str) -> str:
-    if not text.isprintable():
-        raise PydanticCustomError("not_printable", "This is one line of printable characters.")
-    return text
-
-
 _Name = Annotated[str, AfterValidator(_name), Field(min_length=1, max_length=64)]
 DigestName = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 BindingName = Annotated[str, Field(pattern=r"^(v0|cron):[A-Za-z0-9._@:-]{1,200}/[A-Za-z0-9._@:-]{1,200}$")]
@@ -83,7 +78,7 @@ class AuthorityFile(Declared):
     organization: _Name = Field(description="The organization, as in the path.")
     environment: _Name = Field(description="The environment, as in the path.")
     mode: Literal["simulation", "test", "live"] = Field(description="Which usage classes may run.")
-    runtime_profile: Annotated[str, AfterValidator(_profile), Field(min_length=1, max_length=MAX_PROFILE)] | None = (
+    runtime_profile: Annotated[str, AfterValidator(one_line), Field(min_length=1, max_length=MAX_PROFILE)] | None = (
         Field(description="null: nothing runs.")
     )
     development: bool = Field(

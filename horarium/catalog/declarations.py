@@ -115,19 +115,6 @@ def withdraw_all(
     )
 
 
-def withdraw(connection: Connection, scope: Scope, kind: str, name: str, *, everywhere: bool) -> None:
-    """Take a declaration back. What was counted for it stays."""
-    owner = _owner(scope, everywhere=everywhere)
-    connection.execute(
-        delete(declarations).where(
-            declarations.c.org_id == owner["org_id"],
-            declarations.c.environment_id == owner["environment_id"],
-            declarations.c.kind == kind,
-            declarations.c.name == name,
-        )
-    )
-
-
 def find_stop(connection: Connection, scope: Scope) -> StoredStop | None:
     """The kill switch that is on for an environment, or None. The organization's goes first."""
     return next(iter(list_stops(connection, scope)), None)

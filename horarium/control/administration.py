@@ -12,10 +12,9 @@ from datetime import datetime
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
-from horarium.authority.declared import MAX_AMOUNT, Approval, At, Reference, stored
+from horarium.authority.declared import MAX_AMOUNT, Approval, At, Reference, one_line, stored
 from horarium.catalog import money
 from horarium.catalog.declarations import (
     ORGANIZATION,
@@ -42,15 +41,7 @@ MAX_REASON: Final = 1_000
 R = TypeVar("R", bound=BaseModel)
 
 
-def _reason(text: str) -> str:
-    if not text.isprintable() or text != text.strip():
-        raise PydanticCustomError(
-            "not_printable", "This is one line of printable characters, without spaces at its ends."
-        )
-    return text
-
-
-Because = Annotated[str, AfterValidator(_reason), Field(min_length=1, max_length=MAX_REASON)]
+Because = Annotated[str, AfterValidator(one_line), Field(min_length=1, max_length=MAX_REASON)]
 
 
 class _Act(BaseModel):

@@ -16,7 +16,7 @@ from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
 from horarium.control import breaker
-from horarium.control.judgement import Judgement, judge, question_about
+from horarium.control.judgement import Judgement, judge, person_of, question_about
 from horarium.errors import Unavailable
 from horarium.schedule.facts import OVERDUE
 from horarium.schedule.identity import ActivationKey, RunKey, instant_text
@@ -93,7 +93,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
         # The schedule's next step sends the activation to review for the same.
         unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
         return _refused(connection, schedule, entry, key, unusable, looked_at={}, now=now)
-    person = _person(activation, run)
+    person = person_of(activation, run)
     if now - run.window_from > version.configuration.policy.catchup_window:
         return _too_late(connection, schedule, entry, key, content, now=now)
     question = question_about(schedule, version, person=person)
@@ -154,7 +154,7 @@ def pending(connection: Connection, key: RunKey) -> Pending | None:
     if version.is_damaged:
         return Pending(question=None, window_from=run.window_from, until=run.window_from)
     return Pending(
-        question=question_about(found[0], version, person=_person(found[1], run)),
+        question=question_about(found[0], version, person=person_of(found[1], run)),
         window_from=run.window_from,
         until=run.window_from + version.configuration.policy.catchup_window,
     )
@@ -172,11 +172,6 @@ def announce(connection: Connection, key: RunKey, question: Question, *, now: da
     if question.request.budget_id is not None and may_cost(question.request):
         money.announce(connection, question.scope, key.run_id, budget=question.request.budget_id, now=now)
     return True
-
-
-def _person(activation: Activation, run: ledger.Run) -> str:
-    """On whose word a run runs: of whoever asked for it, or else of whoever enabled the schedule."""
-    return run.triggered_by or activation.changed_by
 
 
 def _due(entry: ledger.Entry) -> datetime:

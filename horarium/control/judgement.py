@@ -11,6 +11,7 @@ from horarium.authority.asking import Answers, Content, require_asked
 from horarium.authority.declared import Agent
 from horarium.authority.facts import Facts, Presence, Question, Stop, Surroundings, evidence_of
 from horarium.authority.rules import Objection, input_objections, objections, person_objections, reservation_of
+from horarium.catalog import ledger
 from horarium.catalog.declarations import ORGANIZATION, find_stop, last_lift
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Environment, Schedule, Version, require_environment
@@ -40,6 +41,11 @@ class Judgement:
         """The agent of a run that nothing speaks against."""
         assert self.facts.agent is not None, "an agent without objection is there"
         return self.facts.agent
+
+
+def person_of(activation: Activation, run: ledger.Run) -> str:
+    """On whose word a run runs: of whoever asked for it, or else of whoever enabled the schedule."""
+    return run.triggered_by or activation.changed_by
 
 
 def question_about(schedule: Schedule, version: Version, *, person: str) -> Question:

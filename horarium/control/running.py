@@ -10,11 +10,11 @@ from sqlalchemy import Connection, select
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.authority.facts import Question
 from horarium.catalog import ledger, money
-from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_schedule, require_version
+from horarium.catalog.schedules import Schedule, Version, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
-from horarium.control.judgement import halt_of, question_about
+from horarium.control.judgement import halt_of, person_of, question_about
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
@@ -78,8 +78,10 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
     found = find_live(connection, key.activation)
     assert found is not None, "an entry has its activation"
-    if run.begun_at is None and (halt := _halt(connection, schedule, found[1], run)) is not None:
-        raise Refused(halt[0], f"Run {run_id} is not begun: {halt[1]}")
+    if run.begun_at is None:
+        halt = halt_of(connection, schedule.key.scope, found[1], decided_at=run.decided_at)
+        if halt is not None:
+            raise Refused(halt[0], f"Run {run_id} is not begun: {halt[1]}")
     version = require_version(connection, schedule, found[1].revision)
     if version.is_damaged:
         raise Refused("not_admitted", f"Run {run_id} cannot be begun. {version.fault}")
@@ -110,7 +112,7 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
     found = find_live(connection, entry.run_key(schedule.key).activation)
     assert found is not None, "an entry has its activation"
     version = require_version(connection, schedule, found[1].revision)
-    question = question_about(schedule, version, person=run.triggered_by or found[1].changed_by)
+    question = question_about(schedule, version, person=person_of(found[1], run))
     return Opened(
         scope=schedule.key.scope,
         schedule_id=schedule.key.schedule_id,
@@ -208,12 +210,6 @@ def _pauses_on_failure(version: Version) -> bool:
     except InvalidSchedule:
         # The row is damaged, for which its next step sends the activation to review. The slot is freed all the same.
         return False
-
-
-def _halt(
-    connection: Connection, schedule: Schedule, activation: Activation, run: ledger.Run
-) -> tuple[Reason, str] | None:
-    return halt_of(connection, schedule.key.scope, activation, decided_at=run.decided_at)
 
 
 def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Schedule, ledger.Entry, ledger.Run]:

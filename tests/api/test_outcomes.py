@@ -9,7 +9,7 @@ import pytest
 
 from horarium.api.limits import Limits, Rate
 from horarium.authority.signing import Keys, sign
-from horarium.catalog.declarations import declare, withdraw
+from horarium.catalog.declarations import declare, withdraw_all
 from horarium.control import admission, dispatching, running
 from horarium.control.dispatching import Claim
 from horarium.control.running import Outcome
@@ -176,7 +176,7 @@ def test_a_run_that_was_not_sent_yet_cannot_be_reported_on(api):
 def test_a_destination_that_was_withdrawn_reports_nothing(api):
     key, _ = sent(api)
     with api.catalog.writing() as connection:
-        withdraw(connection, SCOPE, "destination", "lines", everywhere=False)
+        withdraw_all(connection, SCOPE, [("destination", "lines")], everywhere=False)
     try:
         assert report(api, key).status_code == 404
     finally:

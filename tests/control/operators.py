@@ -71,7 +71,7 @@ class Operator:
     def withdraw(self, kind: str, name: str) -> None:
         def act(connection: Connection) -> None:
             self._act(connection, "withdrawn", kind=kind, name=name)
-            declarations.withdraw(connection, self.scope, kind, name, everywhere=kind in PEOPLE)
+            declarations.withdraw_all(connection, self.scope, [(kind, name)], everywhere=kind in PEOPLE)
 
         self._write(act)
 

@@ -10,7 +10,7 @@ import pytest
 
 from horarium.authority.signing import Keys
 from horarium.catalog import ledger, money
-from horarium.catalog.declarations import declare, lift_stop, record_act, set_stop, withdraw
+from horarium.catalog.declarations import declare, lift_stop, record_act, set_stop, withdraw_all
 from horarium.control import dispatching, outcomes, running
 from horarium.control.dispatching import Again, Answer, Begun, Claim, Ended
 from horarium.control.outcomes import OutcomeReport, read_outcome
@@ -104,7 +104,7 @@ def stopped(desk: Desk) -> Iterator[None]:
 
 @contextmanager
 def withdrawn(desk: Desk) -> Iterator[None]:
-    desk.write(withdraw, SCOPE, "destination", "lines", everywhere=False)
+    desk.write(withdraw_all, SCOPE, [("destination", "lines")], everywhere=False)
     try:
         yield
     finally:
