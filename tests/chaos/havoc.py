@@ -15,6 +15,8 @@ PAUSE_SECONDS = (1.5, 5.0)
 HELD_SECONDS = ((0.5, 5.0), (0.5, 5.0), (0.5, 5.0), (16.0, 22.0))
 """How long a process is stopped; one of four times longer than leases, heartbeats and timeouts last."""
 _ACTIONS = ("kill", "kill", "kill", "kill", "kill", "kill", "hold", "hold", "end", "power cut")
+_ALL = 0.25
+"""How often a power cut is one, and not the kill of one process; more often, and little else would ever happen."""
 _BACKEND = 0.4
 """How often it is a process of PostgreSQL's that is killed, and not the first of them: then it ends all connections itself."""
 
@@ -43,7 +45,7 @@ class Havoc:
         # Drawn whether or not they are needed, so that one seed tells one story as far as the machine lets it.
         action, name = self.chance.choice(_ACTIONS), self.chance.choice(self.fleet.names)
         held, backend = self.chance.uniform(*self.chance.choice(HELD_SECONDS)), self.chance.random() < _BACKEND
-        if action == "power cut" and self.chance.random() < 0.5:
+        if action == "power cut" and self.chance.random() < _ALL:
             for each in self.fleet.names:
                 if self.fleet.hit(each, signal.SIGKILL):
                     self.blows[f"kill {each}"] += 1

@@ -25,7 +25,7 @@ IDEMPOTENT = frozenset(name for name, facts in AGENTS.items() if facts.get("idem
 ELSEWHERE = frozenset(name for name, facts in AGENTS.items() if facts.get("gateway") == "http")
 PERIODS = (1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10, 12, 13, 15, 18, 20)
 BUDGETS = ("wide", "owed", "wide", "owed", "tight")
-TIGHT = 60 * MAX_COST
+TIGHT = 20 * MAX_COST
 """The room of the budget that is used up in the middle."""
 _ROOM = 10**9
 
