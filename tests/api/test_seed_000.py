@@ -34,6 +34,44 @@ HELD = {
         "control/test_operations.py::test_it_is_refused_while_a_runtime_worker_is_missing",
     ),
     # Publish the reviewed configuration
+    "Test simulation, paid Test Compute and Live retain their normal authority and funding requirements.": (
+        "control/test_rules.py::test_each_usage_class_fits_one_mode",
+        "control/test_rules.py::test_a_simulation_costs_nothing",
+        "control/test_rules.py::test_a_test_run_needs_no_approval",
+        "control/test_scheduled_authority.py::test_a_live_schedule_outlasts_no_approval_and_a_new_version_has_none",
+        "schedule/test_configuration.py::test_a_fault_is_told_with_its_place_and_code_and_alone",
+    ),
+    "A calendar does not extend a grant, consent or content lifetime.": (
+        "control/test_scheduled_authority.py::test_a_calendar_that_goes_on_for_years_extends_nothing_by_a_second",
+    ),
+    "A scheduled run pays the way its budget pays: credits, or the wallet a budget is paid from.": (
+        "control/test_money.py::test_a_run_that_was_begun_costs_what_it_reports_and_its_reservation_where_it_reports_nothing",
+        "control/test_money.py::test_a_wallet_that_owes_its_limit_pays_again_once_it_was_collected_from",
+        "control/test_rules.py::test_credits_need_no_wallet_and_a_wallet_that_is_gone_pays_nothing",
+    ),
+    "Each occurrence is admitted against the wallet like a run started by hand,": (
+        "control/test_scheduled_authority.py::test_an_occurrence_is_admitted_against_the_wallet_like_a_run_by_hand",
+    ),
+    "so an occurrence is refused while the wallet owes its unpaid limit or has a failed collection.": (
+        "control/test_scheduled_authority.py::test_an_occurrence_is_admitted_against_the_wallet_like_a_run_by_hand",
+        "control/test_rules.py::test_a_wallet_that_owes_its_limit_pays_no_more",
+        "end_to_end/test_every_reason.py::test_a_fact_that_changes_refuses_the_next_occurrence_by_its_code_and_the_schedule_goes_on",
+    ),
+    "A schedule cannot pay its runs with x402, and cannot use a budget paid per run.": (
+        "control/test_scheduled_authority.py::test_no_schedule_pays_with_x402_or_per_run_neither_at_enabling_nor_later",
+    ),
+    "Each scheduled run reads the input as the person who enabled the schedule, so the agent needs no share or grant": (
+        "control/test_scheduled_authority.py::test_whoever_enables_has_to_be_able_to_read_the_input_then_and_at_each_occurrence",
+        "api/test_inputs.py::test_a_run_reads_its_input_with_its_token",
+        "control/test_reading.py::test_a_platform_s_authority_is_asked_with_the_identity_of_the_person",
+    ),
+    "Enabling checks that the person can read the input, and every occurrence checks it again.": (
+        "control/test_scheduled_authority.py::test_whoever_enables_has_to_be_able_to_read_the_input_then_and_at_each_occurrence",
+    ),
+    "If they lose access or leave, a run already started stops reading it and later occurrences are refused.": (
+        "api/test_inputs.py::test_what_is_lost_stops_the_next_read_and_later_occurrences_and_is_written_down_once",
+        "control/test_reading.py::test_a_refused_read_is_an_event_that_says_who_may_not_and_why",
+    ),
     "Use expected_revision: 0 for its first version, or the current head revision when publishing a replacement.": (
         "api/test_contract.py::test_the_first_version_expects_revision_zero_and_a_replacement_the_head",
     ),
