@@ -1,4 +1,4 @@
-"""Where inputs come from and where outputs go, while the authority's own tables do not exist yet: one folder.
+"""Where the embedded authority's inputs come from and where outputs go: one folder.
 
 Below `<organization>/<environment>/`, `inputs/<reference>` holds what a run reads (`.json` may be left out of the reference)
 and `outputs/<target>/` takes what it writes. References are names of ours, never paths of a caller's: nothing outside of these
