@@ -1,18 +1,20 @@
-"""One catalog and one application for the tests of a module."""
+"""One catalog and one application for the tests of a module, on each database in turn."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from horarium.catalog import Catalog
-from tests.api.house import Api, make_catalog
+from tests.api.house import Api, furnished_catalog
+from tests.postgres.databases import Database
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
-    opened = make_catalog(tmp_path_factory.mktemp("catalog"))
-    yield opened
-    opened.close()
+def catalog(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    with database.migrated(tmp_path_factory.mktemp("catalog")) as url:
+        opened = furnished_catalog(url)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="module")

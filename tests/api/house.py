@@ -26,7 +26,7 @@ from horarium.catalog.tables import workers
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import Unavailable
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
-from tests.control.desk import Shelf, every, open_catalog
+from tests.control.desk import Shelf, every, furnish, open_catalog, open_undurable
 
 BASE = "/v1/organizations/acme/environments/test"
 OTHER_SCOPE = Scope(org_id="globex", environment_id="test")
@@ -91,7 +91,17 @@ class Recorder:
 
 def make_catalog(folder: Path) -> Catalog:
     """A catalog with an environment of acme's and one of globex's, both workers and an agent."""
-    catalog = open_catalog(folder)
+    return _with_others(open_catalog(folder))
+
+
+def furnished_catalog(url: str) -> Catalog:
+    """The same in a migrated catalog with nothing in it."""
+    catalog = open_undurable(url)
+    furnish(catalog)
+    return _with_others(catalog)
+
+
+def _with_others(catalog: Catalog) -> Catalog:
     with catalog.writing() as connection:
         ensure_environment(connection, OTHER_SCOPE, mode="simulation", runtime_profile="embedded")
     let_workers_beat(catalog)

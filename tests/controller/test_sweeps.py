@@ -44,7 +44,7 @@ async def test_a_schedule_that_sleeps_for_days_is_reckoned_once(catalog):
     reads = []
     for _ in range(4):
         clock.now += MINUTE
-        reads.append(sum("FROM versions" in each for each in await statements(catalog, one.sweep)))
+        reads.append(sum("versions" in each for each in await statements(catalog, one.sweep)))
     assert reads == [1, 0, 0, 0]
     assert runtime(catalog, desk.key) == ("active", None)
 
