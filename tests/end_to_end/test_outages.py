@@ -22,11 +22,12 @@ def outcomes(tmp_path_factory, request):
 
 @stories.story
 async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the_window_and_missed_beyond(it):
-    """One outage for three schedules: longer than the window of two of them, shorter than that of the third."""
+    """One outage for four schedules: longer than the window of three of them, shorter than that of the other."""
     caught = await it.published(every=3, overlap="allow", window=120)
+    edged = await it.published(every=1, overlap="allow", window=12)
     missed = await it.published(every=3, overlap="skip", window=10)
     queued = await it.published(every=3, overlap="buffer_all", window=10)
-    keys = (caught, missed, queued)
+    keys = (caught, edged, missed, queued)
     for key in keys:
         await it.enabled(key)
     for key in keys:
@@ -50,6 +51,7 @@ async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the
     assert set(it.told(caught)) <= {"succeeded", "dropped paused"}
     passed = [line["nominal"] for line in it.begun(caught) if down < datetime.fromisoformat(line["nominal"]) < up]
     assert len(passed) >= 4
+    the_window_is_the_edge(it.rows(edged), since=down)
     for key in (missed, queued):
         away = [entry for entry, _ in it.rows(key) if down < entry.first_at < up]
         late = [entry for entry in away if entry.disposition is Disposition.MISSED]
@@ -64,6 +66,18 @@ async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the
     assert Disposition.SKIPPED not in {entry.disposition for entry, _ in it.rows(queued)}
     begun = [line["nominal"] for line in it.begun(queued)]
     assert begun == sorted(begun), "what waited began oldest first"
+
+
+def the_window_is_the_edge(rows, *, since):
+    """Whatever was decided within twelve seconds ran, and what was not is missed."""
+    away = [(entry, run) for entry, run in rows if entry.first_at > since and entry.disposition != "dropped"]
+    ran = [(entry, run) for entry, run in away if entry.disposition is Disposition.SUCCEEDED]
+    missed = [entry for entry, _ in away if entry.disposition is Disposition.MISSED]
+    assert len(ran) + len(missed) == len(away)
+    assert any(run.decided_at - entry.first_at > timedelta(seconds=2) for entry, run in ran), "some are caught up"
+    assert all(run.decided_at - entry.first_at <= timedelta(seconds=12) for entry, run in ran)
+    assert missed
+    assert all(entry.closed_at - entry.last_at > timedelta(seconds=12) for entry in missed)
 
 
 @stories.later

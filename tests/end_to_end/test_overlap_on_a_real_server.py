@@ -169,9 +169,9 @@ async def test_a_run_of_an_earlier_generation_is_an_overlap_for_the_next_one(it)
 
 
 async def behind_a_run_by_hand(it, overlap: str) -> tuple[Row, list[Row]]:
-    """A run by hand of 12 s is asked for 9 s before an instant: its line, and those of the calendar by then."""
-    offset = int(now().timestamp()) + 9
-    key = await it.published(every=12, offset=offset % 12, seconds=[12, 0.05], overlap=overlap)
+    """A run by hand of 16 s is asked for 13 s before an instant, which is not staged by then. Its line, and the calendar's."""
+    offset = int(now().timestamp()) + 13
+    key = await it.published(every=16, offset=offset % 16, seconds=[16, 0.05], overlap=overlap)
     async with person(it) as ada:
         await it.enabled(key)
         answer = await ada.trigger(key)
@@ -186,7 +186,7 @@ async def behind_a_run_by_hand(it, overlap: str) -> tuple[Row, list[Row]]:
         line = await ada.get(f"/runs/{receipt['run_id']}")
         assert (line["disposition"], line["triggered_by"], line["trigger"]) == ("started", "ada", receipt["trigger"])
         by_hand = await closed(it, key, receipt["run_id"])
-    await succeeded(it, key, since=by_hand[0].closed_at - 12 * SECOND)
+    await succeeded(it, key, since=by_hand[0].closed_at - 16 * SECOND)
     await it.proven(key)
     assert it.begun(key)[0]["run_id"] == receipt["run_id"]
     return by_hand, by_calendar(it, key)
@@ -406,6 +406,23 @@ async def test_a_run_that_passes_its_time_limit_is_a_failure_where_the_policy_pa
     await it.proven(key)
     assert it.told(key)[0] == "timed_out time_limit"
     assert len(it.begun(key)) == 1
+
+
+@stories.story
+async def test_a_workflow_that_is_started_by_hand_with_the_id_of_a_run_that_ended_holds_no_slot(it):
+    """A slot is a line of the ledger, whatever Temporal says of an id."""
+    key = await it.published(every=2)
+    await it.enabled(key)
+    await it.until_closed(key, 1)
+    entry, run = await succeeded(it, key, since=it.activations(key)[0].activated_at)
+    await it.client.get_workflow_handle(run.workflow_id).result()
+    by_hand = await it.client.start_workflow("ByHand", id=run.workflow_id, task_queue="nobody")
+    later, _ = await succeeded(it, key, since=now())
+    await by_hand.terminate()
+    await succeeded(it, key, since=now() + 12 * SECOND)
+    await it.proven(key)
+    assert later.first_at > entry.first_at
+    assert fates(it.rows(key)) <= {("succeeded", None), ("dropped", "paused")}, it.told(key)
 
 
 @stories.later
