@@ -30,6 +30,7 @@ from horarium.schedule.findings import Finding
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition
 from starter.apart import each_apart, log_failure
+from starter.by_hand import ByHand
 from starter.lingering import Lingering
 from starter.punctuality import Punctuality
 from starter.reservations import Reservations
@@ -104,11 +105,13 @@ class Controller:
     clock: WorkerClock | None = None
     findings: Findings = field(default_factory=Findings)
     lingering: Lingering = field(init=False)
+    by_hand: ByHand = field(init=False)
     reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
     stranded: Stranded = field(init=False)
 
     def __post_init__(self) -> None:
+        self.by_hand = ByHand(self.catalog, self.temporal, self.scope, self.now)
         self.lingering = Lingering(self.catalog, self.temporal, self.scope, self.now)
         self.punctuality = Punctuality(self.catalog, self.findings)
         self.stranded = Stranded(self.temporal)
@@ -119,6 +122,7 @@ class Controller:
         await _guarded(self._set_clock)
         await asyncio.gather(
             _repeat(self.tick, every=TICK),
+            _repeat(self.by_hand.look, every=TICK),
             _repeat(self.sweep, every=SWEEP_EVERY),
             # By itself, since it waits for a platform's service.
             _repeat(self.reservations.look, every=SWEEP_EVERY),

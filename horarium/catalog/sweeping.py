@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select,
 
 from horarium.catalog.tables import activations, entries, environments, runs, runtime, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
-from horarium.schedule.ledger import HOLDING, Disposition
+from horarium.schedule.ledger import BY_CALENDAR, HOLDING, Disposition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +230,37 @@ def unsettled_runs(
             disposition=Disposition(row.disposition),
             window_from=row.window_from,
             place=(row.decided, row.first_at, row.id),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def staged_by_hand(connection: Connection, scope: Scope, *, since: datetime) -> Sequence[RunKey]:
+    """The runs that people asked for since then and nobody has decided on, oldest first."""
+    query = (
+        select(
+            entries.c.generation,
+            entries.c.first_at,
+            entries.c.trigger,
+            schedules.c.org_id,
+            schedules.c.environment_id,
+            schedules.c.schedule_id,
+        )
+        .select_from(entries.join(schedules, entries.c.schedule == schedules.c.id))
+        .where(
+            *_in(scope),
+            entries.c.closed_at.is_(None),
+            entries.c.disposition == Disposition.STAGED,
+            entries.c.trigger != BY_CALENDAR,
+            entries.c.first_at >= since,
+        )
+        .order_by(entries.c.first_at, entries.c.id)
+    )
+    return [
+        RunKey(
+            activation=_activation_key(row.org_id, row.environment_id, row.schedule_id, row.generation),
+            nominal_time=row.first_at,
+            trigger=row.trigger,
         )
         for row in connection.execute(query)
     ]

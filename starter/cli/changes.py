@@ -114,7 +114,7 @@ async def trigger(written: str, *, allow_overlap: bool, review: Review, where: W
                 *_told(receipt),
             ]
         )
-        print("It is started within 15 seconds, and admission then decides on it.")
+        print("It is started at once, and admission then decides on it.")
         print(f"Next: {program()} occurrences {schedule_id}{where.options}")
 
     show(receipt, output, table)
