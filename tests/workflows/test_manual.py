@@ -58,6 +58,7 @@ async def test_a_caller_that_starts_it_has_it_run_at_once(skipping):
 
 async def test_the_controller_starts_what_its_caller_did_not_while_the_schedule_sleeps_for_days(skipping):
     async with skipping() as house:
+        house.expected.append("run_started_again")
         key = await house.published(every(86_400 * 3))
         await house.enabled(key)
         await house.advance(timedelta(seconds=5))
@@ -100,3 +101,34 @@ async def test_its_end_lets_a_waiting_instant_start(skipping):
         await house.advance_to(start + timedelta(seconds=200))
 
         assert told(house, key) == [("manual", "succeeded"), ("schedule", "succeeded")]
+
+
+@pytest.mark.parametrize("end", ["paused", "retired"])
+async def test_one_that_is_started_after_its_activation_has_ended_reaches_no_agent(skipping, end):
+    """Its start was late, or its caller died: what the person asked for is told as dropped, and its workflow closes."""
+    async with skipping() as house:
+        key = await house.published(every(86_400 * 3))
+        await house.enabled(key)
+        await house.advance(timedelta(seconds=5))
+        run = await triggered(house, key)
+        await getattr(house, end)(key)
+
+        await house.starter.start(run)
+        assert (await house.workflow(run).result())["disposition"] == "withdrawn"
+
+        assert [(entry.disposition, entry.reason) for entry in house.entries(key)] == [("dropped", end)]
+        assert house.begun == []
+
+
+async def test_its_failure_is_none_for_pause_on_failure(skipping):
+    async with skipping(run_workflow=LastingRun) as house:
+        house.script.usual = Work(fails=True)
+        key = await house.published(every(86_400 * 3, pause_on_failure=True))
+        changed = await house.enabled(key)
+        await house.advance(timedelta(seconds=5))
+        run = await triggered(house, key)
+        await house.starter.start(run)
+        await house.workflow(run).result()
+
+        assert told(house, key) == [("manual", "failed")]
+        assert house.activation(changed.key).is_live
