@@ -181,6 +181,7 @@ async def behind_a_run_by_hand(it, overlap: str) -> tuple[Row, list[Row]]:
 
         refused = await ada.trigger(key)
         assert (refused.status_code, refused.json()["code"]) == (409, "overlap")
+        await asyncio.sleep(1)  # a run of another second, so that the agents' word tells the two apart
         beside = (await ada.trigger(key, overlap="allow")).json()
         await closed(it, key, beside["run_id"])
         line = await ada.get(f"/runs/{receipt['run_id']}")
