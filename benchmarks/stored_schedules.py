@@ -14,7 +14,8 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, insert, select
 
 from horarium.catalog import Catalog, migrate, presence
-from horarium.catalog.schedules import ensure_environment, require_schedule
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import activations, audit_events, runtime, schedules, versions
 from horarium.control.activation import Reviewed, enable
 from horarium.control.publication import publish

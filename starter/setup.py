@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from activities.search_attributes import ALL
 from horarium.catalog import Catalog, migrate
-from horarium.catalog.schedules import ensure_environment
+from horarium.catalog.environments import ensure_environment
 from starter.data_folder import make_writable
 from starter.keys import make_key
 from worker.settings import Settings

@@ -1,38 +1,19 @@
 """Queries on schedules, their versions, activations and audit events."""
 
-import json
-from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, insert, select, update
 
-from horarium.catalog.tables import activations, audit_events, environments, schedules, versions
+from horarium.catalog.environments import require_environment
+from horarium.catalog.tables import activations, schedules, versions
 from horarium.catalog.upsert import make_sure
-from horarium.errors import Fault, InvalidSchedule, NotFound
-from horarium.schedule.configuration import StoredConfiguration, read_stored
+from horarium.catalog.versions import Version, version_of_row
+from horarium.errors import NotFound
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """An environment as stored. `runtime_profile` is None where nothing may run yet.
-
-    In a `development` environment whoever is of the organization may act, and what nobody declared is looked for in the folder
-    of contents. With `live_needs_approval`, live runs need an approval of their exact version.
-    """
-
-    scope: Scope
-    mode: str
-    authority_epoch: int
-    reset_generation: int
-    runtime_profile: str | None
-    development: bool = False
-    live_needs_approval: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,50 +27,6 @@ class Schedule:
     generation: int
     created_at: datetime
     retired_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """An immutable version. `text` is the canonical JSON that the digest is taken over."""
-
-    revision: int
-    resource_id: str
-    digest: str
-    text: str
-    published_at: datetime
-    published_by: str
-
-    @property
-    def configuration(self) -> StoredConfiguration:
-        """The configuration as a value, kept in memory for the versions that were used last.
-
-        Raises `InvalidSchedule` where the stored row is damaged, and so does its `calendar` where this release cannot
-        evaluate it: both are this schedule's trouble and must not become another's.
-        """
-        return _READ.get(self)
-
-    @property
-    def fault(self) -> str | None:
-        """Why this release cannot run the version, as a sentence; None where it can."""
-        try:
-            _ = self.configuration.calendar
-        except InvalidSchedule as error:
-            return f"Revision {self.revision} cannot be used: {error.faults[0]}"
-        return None
-
-    @property
-    def is_damaged(self) -> bool:
-        """Whether the stored row cannot be read at all."""
-        try:
-            _ = self.configuration
-        except InvalidSchedule:
-            return True
-        return False
-
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """The configuration as it was submitted; `InvalidSchedule` where the stored row is damaged."""
-        return _document(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,82 +56,6 @@ class Activation:
     def is_live(self) -> bool:
         """Whether it still fires."""
         return self.enabled and self.ended_at is None
-
-
-def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runtime_profile: str) -> None:
-    """Create a development environment if it is not there; an existing one is left as it is."""
-    make_sure(
-        connection,
-        environments,
-        {"org_id": scope.org_id, "environment_id": scope.environment_id},
-        {
-            "mode": mode,
-            "authority_epoch": 1,
-            "reset_generation": 1,
-            "runtime_profile": runtime_profile,
-            "development": mode == "simulation",
-        },
-    )
-
-
-def create_environment(connection: Connection, environment: Environment) -> bool:
-    """Store an environment that is not there yet, and say whether it was. One that is there is left as it is."""
-    scope = environment.scope
-    return make_sure(
-        connection,
-        environments,
-        {"org_id": scope.org_id, "environment_id": scope.environment_id},
-        {
-            "mode": environment.mode,
-            "authority_epoch": environment.authority_epoch,
-            "reset_generation": environment.reset_generation,
-            "runtime_profile": environment.runtime_profile,
-            "development": environment.development,
-            "live_needs_approval": environment.live_needs_approval,
-        },
-    )
-
-
-def change_environment(connection: Connection, scope: Scope, **values: Any) -> None:
-    """Set columns of an environment. The caller holds its lock."""
-    here = (environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id)
-    connection.execute(update(environments).where(*here).values(**values))
-
-
-def find_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment | None:
-    """The environment, or None. With `lock`, nobody else who locks it goes on until the transaction ends."""
-    query = select(environments).where(
-        environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
-    )
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
-    if row is None:
-        return None
-    return Environment(
-        scope=scope,
-        mode=row.mode,
-        authority_epoch=row.authority_epoch,
-        reset_generation=row.reset_generation,
-        runtime_profile=row.runtime_profile,
-        development=row.development,
-        live_needs_approval=row.live_needs_approval,
-    )
-
-
-def require_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment:
-    """The environment, locked if asked for; `NotFound` where there is none."""
-    environment = find_environment(connection, scope, lock=lock)
-    if environment is None:
-        raise environment_not_found(scope)
-    return environment
-
-
-def environment_not_found(scope: Scope) -> NotFound:
-    """The answer about an environment that is not there, or that the caller may not see."""
-    return NotFound(
-        "environment_not_found",
-        f"There is no environment {scope.environment_id!r} in organization {scope.org_id!r}.",
-        next_step="`horarium dev` and `horarium setup` create the one that they serve, and `horarium authority apply` any.",
-    )
 
 
 def find_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = False) -> Schedule | None:
@@ -382,93 +243,6 @@ def find_live(connection: Connection, key: ActivationKey, *, lock: bool = False)
         return None
     activation = find_activation(connection, schedule, key.generation)
     return None if activation is None else (schedule, activation)
-
-
-def record_event(
-    connection: Connection,
-    schedule: Schedule,
-    kind: str,
-    *,
-    at: datetime,
-    actor: str,
-    generation: int | None = None,
-    revision: int | None = None,
-    details: Mapping[str, Any] | None = None,
-) -> None:
-    """Append to the schedule's audit events."""
-    connection.execute(
-        insert(audit_events).values(
-            schedule=schedule.row,
-            kind=kind,
-            at=at,
-            actor=actor,
-            generation=generation,
-            revision=revision,
-            details=dict(details or {}),
-        )
-    )
-
-
-def list_events(connection: Connection, schedule: Schedule, *, after: int, limit: int) -> Sequence[RowMapping]:
-    """A page of audit events, oldest first, beginning behind the event `after`."""
-    query = (
-        select(audit_events)
-        .where(audit_events.c.schedule == schedule.row, audit_events.c.id > after)
-        .order_by(audit_events.c.id)
-        .limit(limit)
-    )
-    return connection.execute(query).mappings().all()
-
-
-class _Read:
-    """The configurations that were used last.
-
-    Known by digest and by the hash of their text, so that the texts themselves, of up to 256 KiB each, are not kept.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._kept: OrderedDict[tuple[str, int], StoredConfiguration] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, version: Version) -> StoredConfiguration:
-        key = (version.digest, hash(version.text))
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found
-        read = read_stored(_document(version.text))
-        with self._lock:
-            self._kept[key] = read
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
-        return read
-
-
-_READ = _Read(limit=1_024)
-
-
-def _document(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise InvalidSchedule([Fault("", "unreadable", f"The stored configuration is no JSON: {error}.")]) from error
-    if not isinstance(document, dict):
-        raise InvalidSchedule([Fault("", "unreadable", "The stored configuration is no object.")])
-    return document
-
-
-def version_of_row(row: Row[Any]) -> Version:
-    """A version as the row of its table."""
-    return Version(
-        revision=row.revision,
-        resource_id=row.resource_id,
-        digest=row.digest,
-        text=row.configuration,
-        published_at=row.published_at,
-        published_by=row.published_by,
-    )
 
 
 def _schedule(row: RowMapping) -> Schedule:

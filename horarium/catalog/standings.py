@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from horarium.catalog.schedules import Activation, Schedule, Version, activation_of_row, version_of_row
+from horarium.catalog.schedules import Activation, Schedule, activation_of_row
 from horarium.catalog.tables import activations, schedules, versions
+from horarium.catalog.versions import Version, version_of_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

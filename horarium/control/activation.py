@@ -6,19 +6,18 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
+from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES, last_beat
 from horarium.catalog.schedules import (
     Activation,
-    Environment,
     Schedule,
-    Version,
     find_activation,
     insert_activation,
-    require_environment,
     require_schedule,
     require_version,
     retire_schedule,
 )
+from horarium.catalog.versions import Version
 from horarium.control import events
 from horarium.control.ending import end_activation
 from horarium.control.judgement import judge, question_about

@@ -26,7 +26,8 @@ from horarium.catalog.declarations import (
     record_act,
     set_stop,
 )
-from horarium.catalog.schedules import Environment, change_environment, require_schedule
+from horarium.catalog.environments import Environment, change_environment
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.sweeping import count_enabled_before
 from horarium.control.activation import Reviewed, reviewed_version
 from horarium.control.events import reference

@@ -14,7 +14,8 @@ from horarium.authority.facts import Question
 from horarium.authority.rules import Objection, may_cost
 from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
-from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
+from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
+from horarium.catalog.versions import Version
 from horarium.control import breaker
 from horarium.control.judgement import Judgement, judge, person_of, question_about
 from horarium.errors import Unavailable

@@ -15,13 +15,13 @@ from sqlalchemy import Connection, select
 
 from horarium.calendar import Calendar
 from horarium.catalog import ledger
+from horarium.catalog.environments import require_environment
 from horarium.catalog.presence import last_beat, roles_present
 from horarium.catalog.schedules import (
     Activation,
     Schedule,
     list_activations,
     list_schedules,
-    require_environment,
     require_schedule,
     require_version,
 )

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from horarium.catalog.schedules import Environment, find_activation, require_schedule
+from horarium.catalog.environments import Environment
+from horarium.catalog.schedules import find_activation, require_schedule
 from horarium.control import events, pages
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.receipts import Preconditions, Receipt, perform

@@ -20,7 +20,7 @@ from horarium.catalog.declarations import (
     record_act,
     withdraw_all,
 )
-from horarium.catalog.schedules import Environment, change_environment, create_environment, find_environment
+from horarium.catalog.environments import Environment, change_environment, create_environment, find_environment
 from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
 from horarium.control.receipts import Receipt, perform
 from horarium.schedule.identity import Scope

@@ -22,7 +22,8 @@ from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys, keys_named
 from horarium.catalog import ledger
 from horarium.catalog.declarations import find_declarations
-from horarium.catalog.schedules import Activation, Schedule, Version, find_live, require_version
+from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
+from horarium.catalog.versions import Version
 from horarium.control import admission
 from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_waiting
 from horarium.control.judgement import halt_of

@@ -5,7 +5,9 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import Activation, Schedule, Version, change_activation, record_event, require_version
+from horarium.catalog.audit_events import record_event
+from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
+from horarium.catalog.versions import Version
 from horarium.errors import InvalidSchedule
 from horarium.schedule.facts import span_between
 from horarium.schedule.identity import instant_text

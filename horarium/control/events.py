@@ -10,7 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.catalog.schedules import Activation, Schedule, Version, record_event, require_version
+from horarium.catalog.audit_events import record_event
+from horarium.catalog.schedules import Activation, Schedule, require_version
+from horarium.catalog.versions import Version
 from horarium.schedule.ledger import Reason
 
 Standing = dict[str, Any]

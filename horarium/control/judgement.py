@@ -13,8 +13,10 @@ from horarium.authority.facts import Facts, Presence, Question, Stop, Surroundin
 from horarium.authority.rules import Objection, input_objections, objections, person_objections, reservation_of
 from horarium.catalog import ledger
 from horarium.catalog.declarations import ORGANIZATION, find_stop, last_lift
+from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import RegisteredAgent, find_agent
-from horarium.catalog.schedules import Activation, Environment, Schedule, Version, require_environment
+from horarium.catalog.schedules import Activation, Schedule
+from horarium.catalog.versions import Version
 from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import Reason
 

@@ -10,7 +10,8 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import Schedule, Version
+from horarium.catalog.schedules import Schedule
+from horarium.catalog.versions import Version
 from horarium.control import events
 from horarium.control.activation import Reviewed, present, require_execution, reviewed_version
 from horarium.errors import Conflict

@@ -15,7 +15,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
-from horarium.catalog.schedules import Environment, Schedule, Version, require_schedule
+from horarium.catalog.environments import Environment
+from horarium.catalog.schedules import Schedule, require_schedule
+from horarium.catalog.versions import Version
 from horarium.control import activation, manual, publication
 from horarium.control.activation import Changed, Reviewed
 from horarium.control.events import reference

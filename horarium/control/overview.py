@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping
 from horarium.authority.file import PLURALS
 from horarium.catalog import money
 from horarium.catalog.declarations import ORGANIZATION, Declaration, list_acts, list_declarations, list_stops
-from horarium.catalog.schedules import require_environment
+from horarium.catalog.environments import require_environment
 from horarium.schedule.identity import Scope, instant_text
 
 LAST_ACTS = 10

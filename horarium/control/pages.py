@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, case, func, select
 
 from horarium.catalog import pages
+from horarium.catalog.environments import require_environment
 from horarium.catalog.pages import Line, Position, Wanted
 from horarium.catalog.presence import execution_ready
-from horarium.catalog.schedules import require_environment, require_schedule
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import activations, environments, runtime, schedules
 from horarium.control.records import occurrence_document, record
 from horarium.errors import NotFound

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from horarium.catalog.schedules import environment_not_found
+from horarium.catalog.environments import environment_not_found
 from horarium.errors import Forbidden
 from horarium.schedule.identity import Scope
 

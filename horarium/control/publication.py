@@ -7,14 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.catalog.schedules import (
-    Version,
-    find_schedule,
-    insert_schedule,
-    insert_version,
-    require_environment,
-    require_version,
-)
+from horarium.catalog.environments import require_environment
+from horarium.catalog.schedules import find_schedule, insert_schedule, insert_version, require_version
+from horarium.catalog.versions import Version
 from horarium.control import events
 from horarium.errors import Conflict
 from horarium.schedule.canonical import canonical_json, digest

@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 from horarium.authority.asking import Authority
 from horarium.authority.rules import Objection
 from horarium.catalog import Catalog, ledger
-from horarium.catalog.schedules import find_activation, record_event, require_schedule
+from horarium.catalog.audit_events import record_event
+from horarium.catalog.schedules import find_activation, require_schedule
 from horarium.control import running
 from horarium.control.judgement import judge_reading
 from horarium.control.running import Opened

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.catalog import receipts
+from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.receipts import StoredReceipt
-from horarium.catalog.schedules import Environment, require_environment
 from horarium.control.principals import Principal
 from horarium.errors import Conflict, Fault, InvalidSchedule, NotFound
 from horarium.schedule.canonical import digest

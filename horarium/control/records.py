@@ -11,18 +11,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import Observation, execution_ready, observations
-from horarium.catalog.schedules import (
-    Activation,
-    Environment,
-    Version,
-    list_events,
-    list_schedules,
-    require_environment,
-    require_schedule,
-    require_version,
-)
+from horarium.catalog.schedules import Activation, list_schedules, require_schedule, require_version
 from horarium.catalog.standings import Standing, standings
+from horarium.catalog.versions import Version
 from horarium.control.events import reference
 from horarium.errors import InvalidSchedule, Refused
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key

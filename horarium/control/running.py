@@ -10,8 +10,9 @@ from sqlalchemy import Connection, select
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.authority.facts import Question
 from horarium.catalog import ledger, money
-from horarium.catalog.schedules import Schedule, Version, find_live, require_schedule, require_version
+from horarium.catalog.schedules import Schedule, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
+from horarium.catalog.versions import Version
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
 from horarium.control.judgement import halt_of, person_of, question_about

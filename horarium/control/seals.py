@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.catalog import seals
-from horarium.catalog.schedules import find_environment
+from horarium.catalog.environments import find_environment
 from horarium.catalog.seals import EVENTS_AT_ONCE, Seal, SealedEvent
 from horarium.errors import InvalidSchedule
 from horarium.schedule.canonical import canonical_json

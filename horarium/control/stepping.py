@@ -8,15 +8,8 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import (
-    Activation,
-    Environment,
-    Schedule,
-    change_activation,
-    find_live,
-    require_environment,
-    require_version,
-)
+from horarium.catalog.environments import Environment, require_environment
+from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
 from horarium.control import breaker
 from horarium.control.activation import send_to_review
 from horarium.schedule.facts import MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches

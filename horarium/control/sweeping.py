@@ -9,7 +9,8 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from horarium.catalog import Catalog, findings, ledger
-from horarium.catalog.schedules import find_live, require_environment
+from horarium.catalog.environments import require_environment
+from horarium.catalog.schedules import find_live
 from horarium.catalog.sweeping import Unsettled, enabled_before
 from horarium.control.activation import send_to_review
 from horarium.control.running import Outcome, settle

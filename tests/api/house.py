@@ -21,7 +21,7 @@ from horarium.api.limits import Limits, Rate
 from horarium.api.tokens import FixedKeys, TokenVerifier, VerificationKey
 from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog, presence
-from horarium.catalog.schedules import ensure_environment
+from horarium.catalog.environments import ensure_environment
 from horarium.catalog.tables import workers
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import Unavailable

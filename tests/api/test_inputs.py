@@ -8,7 +8,8 @@ import structlog
 
 from horarium.api.limits import Limits, Rate
 from horarium.catalog import ledger, presence
-from horarium.catalog.schedules import list_events, require_schedule
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.schedules import require_schedule
 from horarium.errors import NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, Scope, schedule_key
 from tests.api.house import HUMAN, UNLIMITED, Api

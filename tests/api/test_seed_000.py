@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from horarium.catalog import presence
-from horarium.catalog.schedules import ensure_environment, require_schedule
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import require_schedule
 from horarium.control.activation import Reviewed, send_to_review
 from horarium.control.activation import present as found_by_change
 from horarium.schedule.identity import Scope, schedule_key

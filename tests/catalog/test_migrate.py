@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from horarium.catalog import Catalog, ledger, migrate
-from horarium.catalog.schedules import require_environment
+from horarium.catalog.environments import require_environment
 from horarium.catalog.tables import metadata
 from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Misconfigured

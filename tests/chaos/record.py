@@ -7,15 +7,9 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from horarium.catalog import ledger
-from horarium.catalog.schedules import (
-    Activation,
-    Schedule,
-    Version,
-    list_activations,
-    list_schedules,
-    require_version,
-)
+from horarium.catalog.schedules import Activation, Schedule, list_activations, list_schedules, require_version
 from horarium.catalog.tables import accounts, audit_events, receipts, reservations
+from horarium.catalog.versions import Version
 from horarium.schedule.identity import Scope
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from sqlalchemy import update
 
 from horarium.catalog import presence
-from horarium.catalog.schedules import ensure_environment, list_events, require_environment, require_schedule
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.environments import ensure_environment, require_environment
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import environments
 from horarium.control import operations
 from horarium.control.principals import WRITE_SCOPE, Principal, PrincipalKind

@@ -15,14 +15,8 @@ from typing import Any
 from sqlalchemy import event, update
 
 from horarium.catalog import Catalog, ledger, migrate, presence
-from horarium.catalog.schedules import (
-    Activation,
-    ensure_environment,
-    find_activation,
-    list_activations,
-    require_schedule,
-    require_version,
-)
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import Activation, find_activation, list_activations, require_schedule, require_version
 from horarium.catalog.tables import workers
 from horarium.control import activation, admission, running, stepping
 from horarium.control.activation import Changed, Reviewed

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from horarium.catalog import presence
-from horarium.catalog.schedules import ensure_environment, list_activations, list_events, require_schedule
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import list_activations, require_schedule
 from horarium.control.activation import Reviewed
 from horarium.errors import Conflict, NotFound, Refused, Unavailable
 from horarium.schedule.identity import Scope, schedule_key

@@ -10,7 +10,8 @@ import pytest
 
 from horarium.catalog import money
 from horarium.catalog.declarations import list_declarations
-from horarium.catalog.schedules import find_environment, require_environment, require_schedule
+from horarium.catalog.environments import find_environment, require_environment
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.sweeping import count_enabled_before, enabled_before
 from horarium.control import administration, declaring, overview
 from horarium.control.activation import Reviewed, enable

@@ -5,8 +5,8 @@ from datetime import datetime
 import pytest
 
 from horarium.catalog import presence
+from horarium.catalog.environments import ensure_environment
 from horarium.catalog.ledger import Run
-from horarium.catalog.schedules import ensure_environment
 from horarium.catalog.tables import agents
 from horarium.errors import Unavailable
 from horarium.schedule.identity import ActivationKey, RunKey, Scope, schedule_key

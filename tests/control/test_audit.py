@@ -11,13 +11,8 @@ from sqlalchemy import delete, insert, update
 
 from horarium.calendar import parse_calendar
 from horarium.catalog import ledger, presence
-from horarium.catalog.schedules import (
-    change_activation,
-    ensure_environment,
-    find_activation,
-    insert_activation,
-    require_schedule,
-)
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import change_activation, find_activation, insert_activation, require_schedule
 from horarium.catalog.tables import entries
 from horarium.control.audit import DEFAULT_GRACE, audit, document
 from horarium.control.publication import publish

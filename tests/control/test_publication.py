@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from horarium.catalog.schedules import find_version, list_events, require_schedule
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.schedules import find_version, require_schedule
 from horarium.control.publication import publish
 from horarium.errors import Conflict, InvalidSchedule, NotFound
 from horarium.schedule.canonical import digest

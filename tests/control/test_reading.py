@@ -10,7 +10,8 @@ from horarium.authority.asking import Answers
 from horarium.authority.facts import Facts, InputFacts, Question
 from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog, presence
-from horarium.catalog.schedules import list_events, require_schedule
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.schedules import require_schedule
 from horarium.control import reading
 from horarium.errors import Forbidden, NotFound, Refused, Unavailable
 from horarium.schedule.identity import Scope, schedule_key

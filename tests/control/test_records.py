@@ -7,13 +7,8 @@ import pytest
 from sqlalchemy import event, update
 
 from horarium.catalog import ledger, presence
-from horarium.catalog.schedules import (
-    change_activation,
-    ensure_environment,
-    find_activation,
-    insert_activation,
-    require_schedule,
-)
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import change_activation, find_activation, insert_activation, require_schedule
 from horarium.catalog.tables import environments
 from horarium.control.activation import Reviewed, retire, send_to_review
 from horarium.control.publication import publish

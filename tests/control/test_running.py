@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from horarium.agents.report import MAX_COST, MAX_SUMMARY_LENGTH
-from horarium.catalog.schedules import list_events, require_schedule
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.schedules import require_schedule
 from horarium.control import running
 from horarium.control.running import Outcome
 from horarium.errors import NotFound, Refused

@@ -10,7 +10,9 @@ import pytest
 from sqlalchemy import delete, func, insert, select, text, update
 
 from horarium.catalog import seals as queries
-from horarium.catalog.schedules import ensure_environment, record_event, require_schedule
+from horarium.catalog.audit_events import record_event
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import audit_events
 from horarium.catalog.tables import seals as table
 from horarium.control.audit import audit, document

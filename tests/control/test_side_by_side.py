@@ -15,7 +15,8 @@ import pytest
 from sqlalchemy import func, select
 
 from horarium.catalog import Catalog, presence
-from horarium.catalog.schedules import ensure_environment, find_environment, require_schedule, require_version
+from horarium.catalog.environments import ensure_environment, find_environment
+from horarium.catalog.schedules import require_schedule, require_version
 from horarium.catalog.tables import agents, seals, workers
 from horarium.control import activation, admission, operations, running, stepping
 from horarium.control.activation import Reviewed

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, update
 
-from horarium.catalog.schedules import list_events, require_schedule, require_version
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.schedules import require_schedule, require_version
 from horarium.catalog.tables import versions
 from horarium.control import records, stepping
 from horarium.control.audit import audit, document

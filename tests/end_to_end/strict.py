@@ -17,7 +17,8 @@ from activities.pace import Pace
 from horarium.agents import AgentReport, AgentRunner, CronStartEvent, RunContext
 from horarium.authority.content import ContentFolder
 from horarium.catalog import ledger, presence
-from horarium.catalog.schedules import Activation, list_events, require_schedule, require_version
+from horarium.catalog.audit_events import list_events
+from horarium.catalog.schedules import Activation, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.control import manual
 from horarium.control.activation import Changed, Reviewed, enable

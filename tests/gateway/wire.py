@@ -11,7 +11,7 @@ from typing import Any
 from activities.gateway import HttpGateway
 from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys
-from horarium.catalog.schedules import Version
+from horarium.catalog.versions import Version
 from horarium.control.dispatching import Claim
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey

@@ -2,12 +2,13 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 import pytest
 
+from tests.postgres.databases import Database
 from tests.workflows.skipping import SkippingHouse, skipping_house
 
 TIME_LIMIT_SECONDS = 60
@@ -24,6 +25,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture
-def skipping(tmp_path) -> Callable[..., AbstractAsyncContextManager[SkippingHouse]]:
+def where(request: pytest.FixtureRequest) -> Database:
+    """Where the catalog of a house lies: in a file, or wherever its module asks for both kinds."""
+    kind = getattr(request, "param", "sqlite")
+    return Database(None if kind == "sqlite" else request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def skipping(tmp_path, where) -> Iterator[Callable[..., AbstractAsyncContextManager[SkippingHouse]]]:
     """Build a house on a time-skipping server, empty and with nothing due yet."""
-    return partial(skipping_house, tmp_path)
+    with where.empty(tmp_path) as url:
+        yield partial(skipping_house, tmp_path, catalog_url=url)

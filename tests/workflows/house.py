@@ -28,7 +28,8 @@ from horarium.agents.events import RunBrief
 from horarium.authority.content import ContentFolder
 from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog, ledger, migrate, presence
-from horarium.catalog.schedules import Activation, ensure_environment, find_activation, require_schedule
+from horarium.catalog.environments import ensure_environment
+from horarium.catalog.schedules import Activation, find_activation, require_schedule
 from horarium.control.activation import Changed, Reviewed, enable, pause, retire
 from horarium.control.publication import publish
 from horarium.errors import Unavailable
@@ -189,17 +190,19 @@ async def house(
     timetable: type[Timetable] = Timetable,
     without: Sequence[str] = (),
     gateway: HttpGateway | None = None,
+    catalog_url: str | None = None,
 ) -> AsyncIterator[House]:
     """Set everything up on an empty folder, take it down again, and hold the ledger to its promise.
 
-    `without` names task queues that nobody serves. `gateway` is for agents elsewhere.
+    `without` names task queues that nobody serves. `gateway` is for agents elsewhere, and `catalog_url` for an empty
+    catalog elsewhere.
     """
     content = ContentFolder(folder / "content", SCOPE)
     for each in (content.inputs, content.outputs / "reports"):
         each.mkdir(parents=True)
     (content.inputs / "letters").write_text("{}")
     authority = LocalAuthority(content)
-    catalog = OutableCatalog.open(f"sqlite:///{folder / 'catalog.db'}")
+    catalog = OutableCatalog.open(catalog_url or f"sqlite:///{folder / 'catalog.db'}")
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(catalog.close)
         migrate.upgrade(catalog)

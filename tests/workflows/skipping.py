@@ -64,6 +64,7 @@ async def skipping_house(
     run_workflow: type = RunWorkflow,
     timetable: type[Timetable] = Timetable,
     without: Sequence[str] = (),
+    catalog_url: str | None = None,
 ) -> AsyncIterator[SkippingHouse]:
     """A house of its own server, where every warning that the test does not expect is a failure."""
     async with await WorkflowEnvironment.start_time_skipping(
@@ -86,6 +87,7 @@ async def skipping_house(
                 run_workflow=run_workflow,
                 timetable=timetable,
                 without=without,
+                catalog_url=catalog_url,
             ) as built:
                 here = {each.name: getattr(built, each.name) for each in fields(built)}
                 inside = SkippingHouse(**here, environment=environment)

@@ -13,8 +13,11 @@ from activities.timetable import Timetable
 from horarium.control.stepping import Status
 from horarium.schedule.identity import RunKey
 from horarium.schedule.ledger import Disposition, Reason
+from tests.postgres.databases import KINDS
 from tests.workflows.documents import every
 from tests.workflows.lasting import LastingRun, Work
+
+pytestmark = pytest.mark.parametrize("where", KINDS, indirect=True)
 
 STAGED_EARLY = Pace(lead=timedelta(seconds=2), spread=timedelta(0))
 SECOND = timedelta(seconds=1)

@@ -11,9 +11,12 @@ from horarium.control.principals import local_principal
 from horarium.errors import Conflict
 from horarium.schedule.identity import RunKey, ScheduleKey
 from starter.controller import OVERDUE, Controller
+from tests.postgres.databases import KINDS
 from tests.workflows.documents import every
 from tests.workflows.house import SCOPE, House, workers_beat
 from tests.workflows.lasting import LastingRun, Work
+
+pytestmark = pytest.mark.parametrize("where", KINDS, indirect=True)
 
 
 async def triggered(house: House, key: ScheduleKey) -> RunKey:

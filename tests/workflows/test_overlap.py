@@ -12,8 +12,11 @@ from activities.timetable import Pace, Timetable
 from horarium.catalog.ledger import Run
 from horarium.schedule.identity import instant_text
 from horarium.schedule.ledger import Disposition, Reason
+from tests.postgres.databases import KINDS
 from tests.workflows.documents import every
 from tests.workflows.lasting import LastingRun, Work
+
+pytestmark = pytest.mark.parametrize("where", KINDS, indirect=True)
 
 RUN = ("succeeded", None)
 OVERLAP = ("skipped", "overlap")

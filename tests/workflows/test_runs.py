@@ -11,9 +11,12 @@ from horarium.catalog import presence
 from horarium.control.running import Outcome
 from horarium.schedule.identity import RunKey
 from horarium.schedule.ledger import Disposition
+from tests.postgres.databases import KINDS
 from tests.workflows.documents import every
 from tests.workflows.house import AGENTS_QUEUE, SCOPE, Worked
 from tests.workflows.lasting import LastingRun, Work
+
+pytestmark = pytest.mark.parametrize("where", KINDS, indirect=True)
 
 STAGED_EARLY = Pace(lead=timedelta(seconds=2), spread=timedelta(0))
 SECOND = timedelta(seconds=1)

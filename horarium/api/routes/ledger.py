@@ -12,7 +12,7 @@ from horarium.api.cursors import cursor_text, read_cursor
 from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX, ScheduleId, schedule_in_path
 from horarium.api.service import Authorized, Call
-from horarium.catalog.schedules import require_environment
+from horarium.catalog.environments import require_environment
 from horarium.control import pages, records
 from horarium.control.pages import LedgerPage
 from horarium.schedule.identity import ScheduleKey

@@ -15,7 +15,7 @@ from horarium.api.routes.paths import PREFIX
 from horarium.api.service import Authorized
 from horarium.calendar import Calendar
 from horarium.calendar.faults import Faults, shown
-from horarium.catalog.schedules import require_environment
+from horarium.catalog.environments import require_environment
 from horarium.control.preview import calendar_of, preview
 from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import instant_text
