@@ -1,9 +1,9 @@
 """Records what the workflows of this release write into Temporal, for later releases to replay.
 
 ``python -m tests.workflows.histories.record`` plays each scenario on a development server of its own and writes
-``RELEASE/SCENARIO.WORKFLOW.json`` beside this file. Do it once for each release, and commit the files; those of older
-releases stay as long as workflows of theirs may be running. ``must_fail/`` is recorded too, by a workflow that differs on
-purpose.
+``unreleased/SCENARIO.WORKFLOW.json`` beside this file. Whoever makes a release records all of them anew, gives the folder
+the release's name, and commits the files; those of older releases stay as long as workflows of theirs may be running.
+``must_fail/`` is recorded too, by a workflow that differs on purpose.
 """
 
 import asyncio
@@ -22,13 +22,14 @@ from typing import Any
 import structlog
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 
-import horarium
 from activities.clock import WorkerClock
 from activities.messages import OUTCOME_REPORTED
 from activities.pace import Pace
 from horarium.catalog import presence
 from horarium.catalog.declarations import declare
-from horarium.control import outcomes
+from horarium.control import administration, outcomes
+from horarium.control.principals import local_principal
+from horarium.control.sweeping import review_enabled_before
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, instant_text, schedule_key
 from starter.setup import prepare_temporal
 from starter.temporal_server import TemporalServer
@@ -36,17 +37,21 @@ from tests.gateway.wire import receiver, says
 from tests.workflows.documents import every
 from tests.workflows.histories.differing import DifferingSchedule
 from tests.workflows.house import AGENTS_QUEUE, SCOPE, House, house
+from tests.workflows.test_manual import triggered
 from worker.exit import run
 from worker.plugin import horarium_plugin
 from workflows.schedule import ScheduleWorkflow
 
 HERE = Path(__file__).parent
 MUST_FAIL = "must_fail"
+UNRELEASED = "unreleased"
 SECOND = timedelta(seconds=1)
 HALF = timedelta(milliseconds=500)
 PACE = Pace(lead=HALF, spread=timedelta(0), look_after=2 * SECOND)
 TRACES = {"identity", "stackTrace", "requestId", "originalExecutionRunId"}
 """What a history holds of the machine that it was recorded on, and no replay reads."""
+
+OPERATOR = local_principal("local:operator", SCOPE)
 
 Recorded = dict[str, WorkflowHandle[Any, Any]]
 """What to keep of a scenario, by the workflow's word: `schedule`, `run`."""
@@ -226,6 +231,41 @@ async def cancelled_elsewhere(house: House) -> Recorded:
         return await closed(house, activation, instant)
 
 
+async def by_hand(house: House) -> Recorded:
+    """A run that a person asks for, of a schedule that is not due for days."""
+    key, activation = await enabled(house, "by_hand", every(86_400 * 300))
+    run = await triggered(house, key)
+    await house.starter.start(run)
+    await house.workflow(run).result()
+    await house.paused(key)
+    return {"schedule": await _closed(house, activation), "run": house.workflow(run)}
+
+
+async def stopped(house: House) -> Recorded:
+    """A run that meets a kill switch at its second."""
+    key, activation = await enabled(house, "stopped", every(2))
+    because = {"everywhere": False, "because": "an incident"}
+    await house.catalog.write(administration.stop, OPERATOR, SCOPE, because, "stop", now=datetime.now(UTC))
+    await house.until(lambda: any(entry.closed_at for entry in house.entries(key)))
+    await house.catalog.write(
+        administration.lift, OPERATOR, SCOPE, {"everywhere": False}, "lift", now=datetime.now(UTC)
+    )
+    await house.paused(key)
+    return await closed(house, activation, house.entries(key)[0].first_at)
+
+
+async def reset(house: House) -> Recorded:
+    """A reset sends the activation to review, while a run that was started before it goes on."""
+    house.agent.usual = 3.0
+    _, activation = await enabled(house, "reset", every(2, overlap="allow"))
+    (first,) = await begun(house, 1)
+    about = {"because": "a new cast", "expected_environment_epoch": 1, "expected_reset_generation": 1}
+    await house.catalog.write(administration.reset, OPERATOR, SCOPE, about, "reset", now=datetime.now(UTC))
+    await house.catalog.write(review_enabled_before, [activation], now=datetime.now(UTC))
+    await house.temporal.signal(activation, "review")
+    return await closed(house, activation, first)
+
+
 async def differing(house: House) -> Recorded:
     """The plain schedule, by a workflow that sleeps before its first step."""
     key, activation = await enabled(house, "differing", every(2))
@@ -253,6 +293,9 @@ SCENARIOS: Sequence[Scenario] = (
     polled,
     unreported,
     cancelled_elsewhere,
+    by_hand,
+    stopped,
+    reset,
 )
 
 
@@ -376,7 +419,7 @@ async def main(names: Sequence[str]) -> None:
             for scenario in (*SCENARIOS, differing):
                 name = scenario.__name__
                 if not names or name in names:
-                    into = HERE / (MUST_FAIL if scenario is differing else horarium.__version__)
+                    into = HERE / (MUST_FAIL if scenario is differing else UNRELEASED)
                     with structlog.testing.capture_logs():
                         await record(server, scenario, Path(folder) / name, into)
                     print(f"recorded {into.name}/{name}")
