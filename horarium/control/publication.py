@@ -3,7 +3,7 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -15,6 +15,9 @@ from horarium.errors import Conflict
 from horarium.schedule.canonical import canonical_json, digest
 from horarium.schedule.configuration import Configuration, StoredConfiguration, parse_configuration
 from horarium.schedule.identity import ScheduleKey
+
+CANONICAL: Final = "schedules"
+"""The canonical contract, as a schedule's row names it (seed 000)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,27 +37,35 @@ def publish(
     expected_revision: int | None,
     by: str,
     now: datetime,
-    configuration: Configuration | None = None,
+    configuration: Configuration | StoredConfiguration | None = None,
+    contract: str = CANONICAL,
     receipt_id: str | None = None,
 ) -> Published:
     """Store a configuration as the next version of a schedule.
 
     `expected_revision` is the head that the publisher reviewed, 0 for the first version; None takes whatever the head is.
-    `configuration` is the document as a value, where it was parsed before the transaction began. Raises `InvalidSchedule`
-    with every fault, `Conflict` where the head is another one or the schedule is retired.
+    `configuration` is the document as a value, where it was parsed before the transaction began. `contract` is the one that
+    made the document; all versions of a schedule are of one. Raises `InvalidSchedule` with every fault, `Conflict` where the
+    head is another one, the schedule is of another contract, or it is retired.
     """
     configuration = configuration or parse_configuration(document)
     require_environment(connection, key.scope)
     schedule = find_schedule(connection, key, lock=True)
     if schedule is None:
         # Before the head is looked at: whoever publishes the first version at the same time may have been faster.
-        schedule = insert_schedule(connection, key, contract="schedules", now=now)
+        schedule = insert_schedule(connection, key, contract=contract, now=now)
     head = schedule.head_revision
     if schedule.retired_at is not None:
         raise Conflict(
             "schedule_retired",
             f"Schedule {key.schedule_id} was retired; publishing cannot revive it.",
             next_step="Publish under a new schedule id.",
+        )
+    if schedule.contract != contract:
+        raise Conflict(
+            "other_contract",
+            f"Schedule {key.schedule_id} was made by the contract {schedule.contract!r}, not by {contract!r}.",
+            next_step="Change it where it was made, or publish under a new schedule id.",
         )
     if expected_revision is not None and expected_revision != head:
         raise Conflict(

@@ -26,6 +26,7 @@ from horarium.schedule.policy import (
     Overlap,
     Policy,
 )
+from horarium.schedule.timing import TIMING, evaluated, stored_timing
 
 MAX_NAME_LENGTH = 200
 """Characters in the name of a schedule."""
@@ -108,6 +109,7 @@ class StoredConfiguration:
     """A configuration that was accepted once, perhaps by another release with other zone data.
 
     It is not judged again: what was stored says what runs. The calendar alone may be beyond use, since its zone may be gone.
+    `timing` is as in `Configuration`, and may be a cron or an instant too; whichever it is, `calendar` answers for it.
     """
 
     name: str
@@ -125,12 +127,12 @@ class StoredConfiguration:
 
 
 def read_stored(document: Any) -> StoredConfiguration:
-    """Read a configuration that `parse_configuration` has accepted before it was stored.
+    """Read a configuration that a contract has accepted before it was stored: the canonical one, or another (`TIMING`).
 
     Raises `InvalidSchedule` where parts of it are not there or are something else: it was damaged.
     """
     try:
-        timing = {"calendar": document["calendar"]}
+        timing = stored_timing(document)
         policy, run = document["policy"], document["run"]
         return StoredConfiguration(
             name=str(document["name"]),
@@ -140,6 +142,7 @@ def read_stored(document: Any) -> StoredConfiguration:
                 catchup_window=timedelta(seconds=policy["catchup_window_seconds"]),
                 pause_on_failure=bool(policy["pause_on_failure"]),
                 max_concurrent_runs=policy.get("max_concurrent_runs", 1),
+                defer_once=bool(policy.get("defer_once", False)),
             ),
             run=RunRequest(
                 agent_version=str(run["agent_version"]),
@@ -149,18 +152,11 @@ def read_stored(document: Any) -> StoredConfiguration:
                 budget_id=run["budget_id"],
                 usage_class=UsageClass(run["usage_class"]),
             ),
-            evaluated=_evaluated(timing["calendar"]),
+            evaluated=evaluated(timing, at=f"/{TIMING}" if TIMING in document else ""),
         )
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, OverflowError) as error:
         sentence = f"The stored configuration cannot be read ({type(error).__name__}: {shown(str(error))})."
         raise InvalidSchedule([Fault("", "unreadable", sentence)]) from error
-
-
-def _evaluated(calendar: object) -> Calendar | InvalidSchedule:
-    try:
-        return parse_calendar(calendar, at="/calendar")
-    except InvalidSchedule as error:
-        return error
 
 
 def _configuration(document: object, faults: Faults) -> Configuration | None:

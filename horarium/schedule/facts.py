@@ -67,6 +67,7 @@ class Facts:
     to name. `waiting` is how many instants are buffered and `waiting_head` the earliest of them.
     `undecided` counts the staged entries of this activation. `awaits` tells that a run which holds a slot is overdue and
     undecided: its admission has yet to say whether it ran at all, and until then nothing is an overlap with it.
+    `deferred_until` is when the last run that starts late began to answer for what is due, where the policy defers once.
     `ahead` are the instants within `lead` from now, `following` is the first one after those. `catchup_started` counts the
     late starts since the backlog began.
     """
@@ -86,6 +87,7 @@ class Facts:
     lead: timedelta
     catchup_started: int
     awaits: bool = False
+    deferred_until: datetime | None = None
 
 
 def stretches(
@@ -96,6 +98,7 @@ def stretches(
     accounted_through: datetime,
     attended_until: datetime | None,
     now: datetime,
+    deferred_until: datetime | None = None,
 ) -> tuple[tuple[Stretch, ...], datetime]:
     """Tell what is due in `(accounted_through, now]`, cut wherever something else happened, and until when it is told.
 
@@ -103,7 +106,7 @@ def stretches(
     The telling stops early, at the end of a stretch, once it has named `MAX_NAMED` instants.
     """
     edge = now - policy.catchup_window
-    events = {edge, now - LATE, attended_until}
+    events = {edge, now - LATE, attended_until, deferred_until}
     for hold in holds:
         events.update((hold.since, hold.until))
     cuts = sorted(event for event in events if event is not None and accounted_through < event <= now)

@@ -59,9 +59,11 @@ class Reason(StrEnum):
 
     OVERLAP = "overlap"
     ALREADY_WAITING = "already_waiting"
+    COALESCED = "coalesced"
     BUFFER_FULL = "buffer_full"
     CATCHUP_LIMIT = "catchup_limit"
     OUTSIDE_WINDOW = "outside_window"
+    ALREADY_PASSED = "already_passed"
 
     PAUSED = "paused"
     RETIRED = "retired"
@@ -124,9 +126,11 @@ class Reason(StrEnum):
 _SENTENCES = {
     Reason.OVERLAP: "Other runs of this schedule held every slot when its turn came.",
     Reason.ALREADY_WAITING: "Other runs held every slot when its turn came, and one instant was waiting already.",
+    Reason.COALESCED: "One run that starts late answers for it too: the schedule defers once.",
     Reason.BUFFER_FULL: "The buffer of waiting instants was full.",
     Reason.CATCHUP_LIMIT: "More instants had passed unattended than catch-up starts after one outage.",
     Reason.OUTSIDE_WINDOW: "Nothing was listening until the instant was older than the catch-up window.",
+    Reason.ALREADY_PASSED: "The instant had passed when the schedule was enabled, so it never runs.",
     Reason.PAUSED: "The schedule was paused before the instant was decided.",
     Reason.RETIRED: "The schedule was retired before the instant was decided.",
     Reason.REVIEW: "The activation ended in review before the instant was decided.",

@@ -183,6 +183,8 @@ class _Replay:
         too_late = facts.now - instant > policy.catchup_window
         if self._was_missed(instant, attended=attended):
             return Reason.OUTSIDE_WINDOW
+        if policy.defer_once and self._was_deferred(instant):
+            return Reason.COALESCED
         if policy.overlap is Overlap.ALLOW or (self.waiting == 0 and self._slot_is_free()):
             if too_late:
                 return Reason.OUTSIDE_WINDOW
@@ -198,6 +200,13 @@ class _Replay:
     def _was_missed(self, instant: datetime, *, attended: bool) -> bool:
         """Whether nothing was listening until it was too late, so that the slots do not matter."""
         return not attended and self.facts.now - instant > self.facts.policy.catchup_window
+
+    def _was_deferred(self, instant: datetime) -> bool:
+        """Whether a run that starts late answers for the instant: one of this step or of this backlog, or one that began
+        after it.
+        """
+        until = self.facts.deferred_until
+        return bool(self.promotions) or self.catchup > 0 or (until is not None and instant < until)
 
     def _slot_is_free(self) -> bool:
         """Whether a slot was free at the instant that is being decided, and still is: whoever starts, starts now."""
@@ -249,6 +258,7 @@ class _Replay:
 _ENDS = {
     Reason.OVERLAP: Disposition.SKIPPED,
     Reason.ALREADY_WAITING: Disposition.SKIPPED,
+    Reason.COALESCED: Disposition.SKIPPED,
     Reason.BUFFER_FULL: Disposition.DROPPED,
     Reason.CATCHUP_LIMIT: Disposition.DROPPED,
     Reason.OUTSIDE_WINDOW: Disposition.MISSED,

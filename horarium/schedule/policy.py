@@ -31,16 +31,22 @@ class Policy:
     `catchup_window` is how late an instant may still be handled, inclusive. `max_concurrent_runs` is the number of slots,
     and means nothing under `Overlap.ALLOW`. `pause_on_failure` ends the activation in review at its first failed or
     timed-out run.
+
+    `defer_once` goes with `Overlap.BUFFER_ONE` alone, and is scheduler v0's (DESIGN.md, section 6): the earliest instant that
+    was missed or overlapped runs late, and answers for all others that are due until it starts. The canonical contract has no
+    word for it.
     """
 
     overlap: Overlap
     catchup_window: timedelta
     pause_on_failure: bool
     max_concurrent_runs: int = 1
+    defer_once: bool = False
 
     def __post_init__(self) -> None:
         assert MIN_CATCHUP_WINDOW <= self.catchup_window <= MAX_CATCHUP_WINDOW
         assert 1 <= self.max_concurrent_runs <= MAX_CONCURRENT_RUNS
+        assert not self.defer_once or self.overlap is Overlap.BUFFER_ONE
 
     @property
     def slots(self) -> int | None:

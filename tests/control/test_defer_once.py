@@ -1,0 +1,112 @@
+"""Scheduler v0's `defer_once`: one deferred run, the earliest missed or overlapped instant; the rest is skipped."""
+
+from typing import Any
+
+import pytest
+
+from horarium.control.publication import publish
+from horarium.schedule.configuration import read_stored
+from horarium.schedule.identity import RunKey
+from tests.control.desk import Desk, at, every, offsets, seconds
+from tests.control.world import Work, World
+
+
+def deferring(interval: int, *, runs: int = 1) -> dict[str, Any]:
+    """As v0 stores it: the canonical contract has no `defer_once`."""
+    document = every(interval, overlap="buffer_one", window=86_400, runs=runs)
+    timing = {"calendar": document.pop("calendar")}
+    return {**document, "timing": timing, "policy": {**document["policy"], "defer_once": True}}
+
+
+def world_of(desk: Desk, document: dict[str, Any], takes: Any = lambda _: seconds(1)) -> World:
+    read = read_stored(document)
+    desk.write(
+        publish, desk.key, document, expected_revision=0, by="ada", now=desk.now, configuration=read, contract="v0"
+    )
+    world = World(desk, lambda run: Work(takes=takes(run)))
+    world.establish(desk.enable())
+    return world
+
+
+def outage(world: World, first: float, last: float, *, runs: bool = True, schedules: bool = True) -> None:
+    world.pass_until(at(first))
+    world.schedules_up, world.runs_up = not schedules, not runs
+    world.pass_until(at(last))
+    world.schedules_up = world.runs_up = True
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_after_an_outage_of_ten_instants_there_is_one_deferred_run(desk: Desk, runs: int) -> None:
+    world = world_of(desk, deferring(60, runs=runs))
+    outage(world, 90, 690)
+    world.pass_until(at(750))
+    assert desk.told() == [
+        ("succeeded", 60, 60, 1),
+        ("succeeded", 120, 120, 1),
+        ("skipped", 180, 660, 9),
+        ("succeeded", 720, 720, 1),
+    ]
+    assert {entry.reason for entry in desk.entries() if entry.count > 1} == {"coalesced"}
+    desk.check_ledger()
+
+
+@pytest.mark.parametrize("back", [661, 665, 669.5, 670.5])
+def test_an_instant_that_is_due_when_the_outage_ends_adds_no_second_one(desk: Desk, back: float) -> None:
+    world = world_of(desk, deferring(60))
+    outage(world, 90, back)
+    world.pass_until(at(700))
+    assert desk.told()[1:] == [("succeeded", 120, 120, 1), ("skipped", 180, 660, 9)]
+
+
+def test_a_run_that_was_staged_when_everything_stopped_is_the_deferred_one(desk: Desk) -> None:
+    world = world_of(desk, deferring(60))
+    outage(world, 58, 400)
+    world.pass_until(at(430))
+    assert desk.told() == [("succeeded", 60, 60, 1), ("skipped", 120, 360, 5), ("succeeded", 420, 420, 1)]
+    desk.check_ledger()
+
+
+def test_an_outage_of_more_than_a_day_defers_the_earliest_that_is_not_too_old(desk: Desk) -> None:
+    world = world_of(desk, deferring(3_600))
+    outage(world, 100, 30 * 3_600 + 100)
+    world.pass_until(at(30 * 3_600 + 200))
+    assert [each[0] for each in desk.told()] == ["missed", "succeeded", "skipped"]
+    assert sum(each[3] for each in desk.told()) == 30
+    assert desk.told()[1][1] == 7 * 3_600
+
+
+def test_overlapped_instants_give_one_deferred_run_when_the_slot_is_free(desk: Desk) -> None:
+    world = world_of(desk, deferring(60), lambda run: seconds(200 if run.nominal_time == at(60) else 1))
+    world.pass_until(at(330))
+    assert desk.told() == [
+        ("succeeded", 60, 60, 1),
+        ("succeeded", 120, 120, 1),
+        ("skipped", 180, 240, 2),
+        ("succeeded", 300, 300, 1),
+    ]
+    assert world.actual_starts[RunKey(activation=world.loops[1].key, nominal_time=at(120))] == at(260)
+    desk.check_ledger()
+
+
+def test_an_outage_behind_a_run_that_ends_in_it_gives_one_deferred_run(desk: Desk) -> None:
+    """The run of 60 ends at 150, unseen: what waited since 120 answers for all until it starts."""
+    world = world_of(desk, deferring(60), lambda run: seconds(90 if run.nominal_time == at(60) else 1))
+    world.pass_until(at(130))
+    world.schedules_up = False
+    desk.now = at(150)
+    world.settle(RunKey(activation=world.loops[1].key, nominal_time=at(60)))
+    world.pass_until(at(505))
+    world.schedules_up = True
+    world.pass_until(at(535))
+    assert desk.told() == [("succeeded", 60, 60, 1), ("succeeded", 120, 120, 1), ("skipped", 180, 480, 6)]
+    assert offsets([world.actual_starts[world.loops[1].run(120)]]) == [505]
+
+
+def test_a_slow_schedule_defers_again_and_again_and_loses_count_of_nothing(desk: Desk) -> None:
+    world = world_of(desk, deferring(1), lambda _: seconds(2.5))
+    world.pass_until(at(60))
+    told = desk.told()
+    assert {each[0] for each in told} <= {"succeeded", "skipped", "started", "admitted", "staged", "buffered"}
+    assert sum(each[0] == "succeeded" for each in told) == 23
+    world.establish(desk.pause())
+    desk.check_ledger()
