@@ -9,10 +9,12 @@ import time
 
 import pytest
 from temporalio.common import VersioningBehavior
+from temporalio.worker import Replayer
 
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from starter.temporal_server import find_temporal
 from tests.end_to_end.installation import REPOSITORY, installation, until
+from worker.plugin import horarium_plugin
 from worker.settings import Deployment
 
 pytestmark = pytest.mark.server
@@ -159,8 +161,10 @@ async def _replaced(folder):
             late = [(run.begun_at - entry.first_at).total_seconds() for entry, run in it.rows(key)]
             print(f"{len(late)} runs, the latest by {max(late):.2f} s")
             assert max(late) < LATE
-        history = await it.schedule_events(activations[0])
-        print(f"{history} events in the last history of a schedule")
+        for workflow_id in (activations[0].workflow_id, run_of(activations[0], it.rows(fast[0])[-1][0])):
+            history = await it.client.get_workflow_handle(workflow_id).fetch_history()
+            print(f"{len(history.events)} events in the last history of {workflow_id.partition('/')[0]}")
+            await Replayer(workflows=[], plugins=[horarium_plugin()]).replay_workflow(history)
         assert it.deaths == []
 
 
