@@ -116,9 +116,9 @@ def program(tmp_path):
 class Installation:
     """A prepared data folder, and what is put into it without any process running."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **environment: str) -> None:
         self.data = str(data)
-        self.settings = load({}, data=data)
+        self.settings = load(environment, data=data)
         prepare_data(self.settings)
 
     def catalog(self) -> Catalog:
