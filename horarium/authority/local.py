@@ -85,7 +85,8 @@ async def _in_thread(function: Callable[[], R]) -> R:
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[R] = loop.create_future()
-    if not _places.acquire(blocking=False):
+    places = _places
+    if not places.acquire(blocking=False):
         return await answer
 
     def tell(result: R | None, error: BaseException | None) -> None:
@@ -103,7 +104,7 @@ async def _in_thread(function: Callable[[], R]) -> R:
         except Exception as raised:  # noqa: BLE001 - whoever asked is told
             error = raised
         finally:
-            _places.release()
+            places.release()
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(tell, result, error)
 
