@@ -16,7 +16,7 @@ from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
 from horarium.catalog.versions import Version
-from horarium.control import breaker
+from horarium.control import breaker, v0_events
 from horarium.control.judgement import Judgement, judge, person_of, question_about
 from horarium.errors import Unavailable
 from horarium.schedule.facts import OVERDUE
@@ -60,6 +60,8 @@ class Admission:
 
 ADMITTED = "admitted"
 WITHDRAWN = "withdrawn"
+ADMISSION = "system:admission"
+"""Who acts where a run comes to its admission too late."""
 
 
 def decide(connection: Connection, key: RunKey, content: Content, *, owner: str, now: datetime) -> Admission:
@@ -207,6 +209,7 @@ def _too_late(
         )
         return _refused(connection, schedule, entry, key, unanswered, looked_at={}, now=now)
     ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
+    v0_events.tell_missed(connection, schedule, key, Reason.OUTSIDE_WINDOW, by=ADMISSION, now=now)
     money.release(connection, key.run_id, now=now)
     return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.schedules import Activation, Schedule, require_version
 from horarium.catalog.versions import Version
+from horarium.control import v0_events
 from horarium.schedule.ledger import Reason
 
 Standing = dict[str, Any]
@@ -31,7 +32,10 @@ def tell(
     receipt_id: str | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Append one event. It is found under the generation and the revision of `after`."""
+    """Append one event, and that of the schedule's own contract beside it.
+
+    It is found under the generation and the revision of `after`.
+    """
     details = {"from": before, "to": after, "because": because, "receipt_id": receipt_id, **(more or {})}
     record_event(
         connection,
@@ -43,6 +47,7 @@ def tell(
         revision=after["reference"]["revision"],
         details={name: value for name, value in details.items() if value is not None or name == "from"},
     )
+    v0_events.tell_change(connection, schedule, kind, before, after, receipt_id=receipt_id, by=by, now=now)
 
 
 def published(schedule: Schedule, version: Version) -> Standing:

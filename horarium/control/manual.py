@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from horarium.catalog import ledger
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.versions import Version
-from horarium.control import events
+from horarium.control import events, v0_events
 from horarium.control.activation import Reviewed, present, require_execution, reviewed_version
 from horarium.errors import Conflict
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
@@ -73,6 +73,7 @@ def trigger(
             "overlap": "allow" if allow_overlap else version.configuration.policy.overlap.value,
         },
     )
+    v0_events.tell_triggered(connection, schedule, run, by=by, now=now)
     return Triggered(run=run, version=version)
 
 

@@ -13,12 +13,16 @@ from horarium.catalog import ledger, money
 from horarium.catalog.schedules import Schedule, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.catalog.versions import Version
+from horarium.control import v0_events
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
 from horarium.control.judgement import halt_of, person_of, question_about
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
+
+SETTLEMENT = "system:settlement"
+"""Who acts where the end of a run has consequences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +156,8 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         # as one that dies in the middle.
         outcome = replace(outcome, disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
     ledger.close(connection, entry, outcome.disposition, outcome.reason, now=now)
+    if outcome.disposition is Disposition.MISSED:
+        v0_events.tell_missed(connection, schedule, key, outcome.reason, by=SETTLEMENT, now=now)
     if run is not None:
         _settle_money(connection, run, outcome, now=now)
     ledger.change_run(
@@ -166,7 +172,7 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     fails = outcome.disposition in FAILURES and key.trigger == BY_CALENDAR
     if fails and activation.is_live and _pauses_on_failure(require_version(connection, schedule, activation.revision)):
         because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
-        send_to_review(connection, schedule, activation, because=because, by="system:settlement", now=now)
+        send_to_review(connection, schedule, activation, because=because, by=SETTLEMENT, now=now)
     return nudge_if_waiting(connection, schedule)
 
 

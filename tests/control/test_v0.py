@@ -1,0 +1,362 @@
+"""Scheduler v0's operations (seed 002) against a real catalog: created, updated, paused, resumed, disabled, and its events."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from horarium.catalog import Catalog, presence
+from horarium.control import activation, v0
+from horarium.control.audit import audit
+from horarium.control.principals import Principal, PrincipalKind
+from horarium.control.publication import publish
+from horarium.control.receipts import Receipt
+from horarium.control.records import record
+from horarium.errors import Conflict, Forbidden, InvalidSchedule, NotAdmissible, NotFound, Refused
+from horarium.schedule.identity import Scope, instant_text, schedule_key
+from horarium.schedule.ledger import Disposition
+from tests.control.caller import events, new_key, principal
+from tests.control.desk import AGENT, FAR, NOON, SCOPE, Desk, Loop, at, every, seconds
+from tests.control.operators import Operator
+from tests.control.world import Work, World
+from tests.schedule.test_v0 import CRON, ONE_SHOT, RUN
+
+BOUND = {**RUN, "agent_version": AGENT}
+MINUTES = {"type": "interval", "spec": {"every_seconds": 60}, "target": CRON["target"]}
+
+
+def once(offset: float) -> dict[str, Any]:
+    return {**ONE_SHOT, "spec": {"run_at": instant_text(at(offset))}}
+
+
+def deferring(document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "policy": {"misfire": "defer_once"}}
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """One who asks in the words of the contract, for the schedule of a desk once it is created."""
+
+    desk: Desk
+    who: Principal = field(default_factory=principal)
+
+    def create(self, document: Any, key: str | None = None) -> Receipt:
+        receipt = self.desk.write(
+            v0.create,
+            self.who,
+            self.desk.key.scope,
+            document,
+            key or new_key(),
+            content=self.desk.content,
+            now=self.desk.now,
+        )
+        self.desk.key = schedule_key(self.desk.key.scope, receipt.document["schedule_id"])
+        return receipt
+
+    def update(self, document: Any, key: str | None = None) -> Receipt:
+        return self.desk.write(
+            v0.update,
+            self.who,
+            self.desk.key.scope,
+            document,
+            key or new_key(),
+            schedule_id=self.desk.key.schedule_id,
+            content=self.desk.content,
+            now=self.desk.now,
+        )
+
+    def _ask(self, act: Callable[..., Receipt], key: str | None, **more: Any) -> Receipt:
+        key = key or new_key()
+        scope, schedule_id = self.desk.key.scope, self.desk.key.schedule_id
+        return self.desk.write(act, self.who, scope, schedule_id, key, now=self.desk.now, **more)
+
+    def pause(self, key: str | None = None) -> Receipt:
+        return self._ask(v0.pause, key)
+
+    def resume(self, key: str | None = None) -> Receipt:
+        return self._ask(v0.resume, key, content=self.desk.content)
+
+    def disable(self, key: str | None = None) -> Receipt:
+        return self._ask(v0.disable, key)
+
+    def show(self) -> dict[str, Any]:
+        return self.desk.read(v0.show, self.who, self.desk.key.scope, self.desk.key.schedule_id)
+
+    def told(self) -> list[str]:
+        """The events of the contract, in their order."""
+        return [each["kind"] for each in events(self.desk) if each["kind"].isupper()]
+
+    def world(self, *, takes: float = 1) -> World:
+        """The processes around the activation that was made last; each run takes so many seconds."""
+        world = World(self.desk, lambda _: Work(takes=seconds(takes)))
+        current = self.desk.activation()
+        changed = activation.ActivationKey(schedule=self.desk.key, generation=current.generation)
+        if current.is_live:
+            world.loops[current.generation] = Loop(self.desk, changed, wake=self.desk.now)
+        return world
+
+    def check(self) -> None:
+        self.desk.check_ledger()
+        found = self.desk.read(audit, self.desk.key, now=self.desk.now)
+        assert found.clean, found.schedules
+
+
+@pytest.fixture
+def scheduler(desk: Desk) -> Scheduler:
+    for target in (ONE_SHOT["target"], CRON["target"]):
+        name = f"v0:{target['workspace_id']}/{target['agent_id']}"
+        Operator(desk.catalog, SCOPE).declare("binding", name, run=BOUND)
+    return Scheduler(desk)
+
+
+def code_of(act: Callable[[], Any], kind: type[Refused] = Conflict) -> str:
+    with pytest.raises(kind) as caught:
+        act()
+    assert caught.value.sentence
+    return caught.value.code
+
+
+class TestCreating:
+    def test_the_contracts_own_cron_runs_from_its_next_quarter_on(self, scheduler: Scheduler) -> None:
+        receipt = scheduler.create(CRON)
+        assert (receipt.document["enabled"], receipt.document["generation"]) == (True, 1)
+        scheduler.world().pass_until(at(1_000))
+        assert scheduler.desk.told() == [("succeeded", 900, 900, 1)]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED"]
+        scheduler.check()
+
+    def test_what_runs_is_what_the_binding_said_when_it_was_saved(self, scheduler: Scheduler) -> None:
+        scheduler.create(CRON)
+        Operator(scheduler.desk.catalog, SCOPE).declare(
+            "binding", "v0:ws-001/opencode", run={**BOUND, "input": "other"}
+        )
+        shown = scheduler.desk.read(record, scheduler.desk.key, now=NOON)["configuration"]
+        assert (shown["contract"], shown["source"], shown["run"]) == ("v0", CRON, BOUND)
+        assert scheduler.show()["schedule"] == CRON
+
+    def test_without_a_binding_it_is_refused_and_nothing_is_stored(self, scheduler: Scheduler) -> None:
+        document = {**CRON, "target": {"workspace_id": "ws-001", "agent_id": "nobody"}}
+        key = new_key()
+        assert code_of(lambda: scheduler.create(document, key), Refused) == "binding_missing"
+        assert not scheduler.create(CRON, key).replayed
+
+    def test_a_document_with_faults_is_refused_with_all_of_them(self, scheduler: Scheduler) -> None:
+        with pytest.raises(InvalidSchedule) as refused:
+            scheduler.create({"type": "cron", "spec": {}, "target": {"session_id": "s"}})
+        assert len(refused.value.faults) == 4
+
+    def test_it_needs_a_person(self, scheduler: Scheduler) -> None:
+        scheduler.who = principal("ci", PrincipalKind.KEY)
+        assert code_of(lambda: scheduler.create(CRON), Forbidden) == "human_session_required"
+
+    def test_the_same_key_creates_one_schedule(self, scheduler: Scheduler) -> None:
+        key = new_key()
+        first, again = scheduler.create(CRON, key), scheduler.create(CRON, key)
+        assert (again.replayed, again.document["schedule_id"]) == (True, first.document["schedule_id"])
+        assert code_of(lambda: scheduler.create(MINUTES, key)) == "idempotency_key_reused"
+
+    def test_it_waits_for_approval_where_live_runs_do_and_the_digest_is_known_before(self, catalog: Catalog) -> None:
+        desk = Desk(catalog)
+        scope = Scope(org_id="acme", environment_id="production")
+        desk.key = schedule_key(scope, desk.key.schedule_id)
+        operator = Operator(catalog, scope)
+        operator.open(mode="live", live_needs_approval=True)
+        operator.declare_usual()
+        operator.declare("budget", "live", usage_classes=["live"], pays_by="credits", limit=1_000, currency="CHF")
+        bound = {**BOUND, "usage_class": "live", "budget_id": "live"}
+        operator.declare("binding", "v0:ws-001/opencode", run=bound)
+        discovery = {"is_schedulable": True, "task_queue": "agents", "max_run_seconds": 60, "idempotent": False}
+        desk.write(presence.register_agent, scope, AGENT, discovery, lease_until=FAR, now=NOON)
+        scheduler = Scheduler(desk)
+        with pytest.raises(NotAdmissible) as refused:
+            scheduler.create(CRON)
+        (objection,) = refused.value.objections
+        assert objection["code"] == "approval_missing"
+        digest = objection["evidence"]["digest"]
+        operator.declare("approval", digest, by="grace", expires_at=instant_text(FAR))
+        assert scheduler.create(CRON).document["reference"]["digest"] == digest
+
+
+class TestOneShot:
+    def test_it_runs_once_and_has_nothing_left_then(self, scheduler: Scheduler) -> None:
+        scheduler.create(once(60))
+        scheduler.world().pass_until(at(120))
+        assert scheduler.desk.told() == [("succeeded", 60, 60, 1)]
+        assert scheduler.show()["state"] == "review"
+        assert scheduler.show()["reason"].startswith("calendar_exhausted")
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED"]
+        scheduler.check()
+
+    @pytest.mark.parametrize(
+        "document", [ONE_SHOT, once(-3), once(0)], ids=["of the contract", "a moment ago", "this very second"]
+    )
+    def test_one_that_has_passed_is_accepted_missed_and_never_runs(
+        self, scheduler: Scheduler, document: dict[str, Any]
+    ) -> None:
+        receipt = scheduler.create(document)
+        assert not receipt.document["enabled"]
+        assert "never runs" in receipt.document["warnings"][0]
+        (entry,) = scheduler.desk.entries()
+        assert (entry.disposition, entry.reason, entry.count) == (Disposition.MISSED, "already_passed", 1)
+        assert scheduler.told() == ["SCHEDULE_CREATED", "MISFIRED_SKIPPED"]
+        scheduler.world().pass_until(at(60))
+        assert not scheduler.desk.started
+        assert scheduler.show()["state"] == "review"
+        scheduler.check()
+
+    def test_one_that_nobody_listened_to_is_missed(self, scheduler: Scheduler) -> None:
+        scheduler.create(once(60))
+        world = scheduler.world()
+        world.schedules_up = False
+        world.pass_until(at(80))
+        world.schedules_up = True
+        world.pass_until(at(90))
+        assert scheduler.desk.told() == [("missed", 60, 60, 1)]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "MISFIRED_SKIPPED"]
+        scheduler.check()
+
+    def test_one_that_came_too_late_to_its_admission_is_missed_too(self, scheduler: Scheduler) -> None:
+        scheduler.create(once(60))
+        world = scheduler.world()
+        world.runs_up = False
+        world.pass_until(at(80))
+        world.runs_up = True
+        world.pass_until(at(90))
+        assert scheduler.desk.told() == [("missed", 60, 60, 1)]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED", "MISFIRED_SKIPPED"]
+
+    def test_a_spent_one_goes_on_with_the_instant_of_its_update(self, scheduler: Scheduler) -> None:
+        scheduler.create(once(60))
+        scheduler.world().pass_until(at(120))
+        scheduler.update(once(180))
+        scheduler.world().pass_until(at(240))
+        assert [each[1] for each in scheduler.desk.told()] == [60, 180]
+        scheduler.check()
+
+    def test_a_time_that_was_answered_for_has_no_room_for_another_instant(self, scheduler: Scheduler) -> None:
+        scheduler.create(once(60))
+        scheduler.desk.now = at(30)
+        assert code_of(lambda: scheduler.update(once(10))) == "run_at_passed"
+        assert scheduler.show()["schedule"] == once(60)
+
+    def test_one_that_passes_while_paused_is_missed_when_it_is_resumed(self, scheduler: Scheduler) -> None:
+        scheduler.create(once(60))
+        scheduler.pause()
+        scheduler.desk.now = at(120)
+        assert not scheduler.resume().document["enabled"]
+        assert scheduler.desk.told() == [("missed", 60, 60, 1)]
+        scheduler.check()
+
+
+class TestChanging:
+    def test_an_update_of_an_enabled_schedule_replaces_what_fires(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.desk.now = at(30)
+        receipt = scheduler.update({**MINUTES, "spec": {"every_seconds": 100, "offset_seconds": 20}})
+        assert (receipt.document["generation"], receipt.document["ended_generation"]) == (2, 1)
+        scheduler.world().pass_until(at(170))
+        assert [each[1] for each in scheduler.desk.told()] == [120]
+        assert scheduler.told()[:2] == ["SCHEDULE_CREATED", "SCHEDULE_UPDATED"]
+        scheduler.check()
+
+    def test_an_update_of_a_paused_schedule_leaves_it_paused(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.pause()
+        assert not scheduler.update(CRON).document["enabled"]
+        assert scheduler.show()["state"] == "paused"
+        scheduler.resume()
+        scheduler.world().pass_until(at(1_000))
+        assert scheduler.desk.told() == [("succeeded", 900, 900, 1)]
+
+    def test_every_change_is_an_event_with_its_version_and_receipt(self, scheduler: Scheduler) -> None:
+        receipts = [
+            scheduler.create(MINUTES),
+            scheduler.pause(),
+            scheduler.update(CRON),
+            scheduler.resume(),
+            scheduler.disable(),
+        ]
+        told = [each for each in events(scheduler.desk) if each["kind"].isupper()]
+        assert [each["kind"] for each in told] == [
+            "SCHEDULE_CREATED",
+            "SCHEDULE_PAUSED",
+            "SCHEDULE_UPDATED",
+            "SCHEDULE_RESUMED",
+            "SCHEDULE_DISABLED",
+        ]
+        assert [each["details"]["receipt_id"] for each in told] == [each.document["receipt_id"] for each in receipts]
+        assert {each["actor"] for each in told} == {"ada"}
+        assert [each["revision"] for each in told] == [1, 1, 2, 2, 2]
+
+    def test_what_is_disabled_is_so_for_good(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.disable()
+        assert scheduler.show()["state"] == "disabled"
+        for act in (scheduler.pause, scheduler.resume, scheduler.disable, lambda: scheduler.update(CRON)):
+            assert code_of(act) == "schedule_retired"
+
+    def test_pausing_and_resuming_twice_are_conflicts(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        assert code_of(scheduler.resume) == "not_paused"
+        scheduler.pause()
+        assert code_of(scheduler.pause) == "already_paused"
+
+    def test_a_lost_answer_is_asked_for_again(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        key = new_key()
+        assert [scheduler.pause(key).replayed, scheduler.pause(key).replayed] == [False, True]
+
+    def test_a_schedule_of_another_contract_is_not_there(self, scheduler: Scheduler) -> None:
+        scheduler.desk.publish(every(60))
+        for act in (scheduler.show, scheduler.pause, scheduler.disable, lambda: scheduler.update(CRON)):
+            assert code_of(act, NotFound) == "schedule_not_found"
+
+    def test_the_canonical_contract_publishes_nothing_over_it(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        assert code_of(lambda: scheduler.desk.publish(every(60))) == "other_contract"
+
+    def test_an_operator_may_pause_it_by_the_canonical_way_and_the_event_is_told(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.desk.pause()
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_PAUSED"]
+
+
+class TestMisfires:
+    def test_skip_tells_each_span_with_its_count(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        world = scheduler.world(takes=150)
+        world.pass_until(at(250))
+        assert scheduler.desk.told()[:3] == [
+            ("succeeded", 60, 60, 1),
+            ("skipped", 120, 180, 2),
+            ("started", 240, 240, 1),
+        ]
+        told = [each["details"] for each in events(scheduler.desk) if each["kind"] == "MISFIRED_SKIPPED"]
+        assert sum(each["count"] for each in told) == 2
+        assert {(each["disposition"], each["reason"]) for each in told} == {("skipped", "overlap")}
+
+    def test_defer_once_tells_what_waits_and_when_it_is_triggered(self, scheduler: Scheduler) -> None:
+        scheduler.create(deferring(MINUTES))
+        world = scheduler.world(takes=70)
+        world.pass_until(at(135))
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED", "MISFIRED_DEFERRED", "SCHEDULE_TRIGGERED"]
+
+    def test_an_outage_is_one_deferral_and_one_span(self, scheduler: Scheduler) -> None:
+        scheduler.create(deferring(MINUTES))
+        world = scheduler.world()
+        world.pass_until(at(30))
+        world.schedules_up = world.runs_up = False
+        world.pass_until(at(650))
+        world.schedules_up = world.runs_up = True
+        world.pass_until(at(651.5))
+        assert scheduler.desk.told() == [("succeeded", 60, 60, 1), ("skipped", 120, 600, 9)]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "MISFIRED_DEFERRED", "SCHEDULE_TRIGGERED", "MISFIRED_SKIPPED"]
+        scheduler.check()
+
+    def test_other_contracts_are_told_of_in_our_words_alone(self, desk: Desk) -> None:
+        desk.write(publish, desk.key, every(60), expected_revision=0, by="ada", now=desk.now)
+        world = World(desk, lambda _: Work(takes=seconds(1)))
+        world.establish(desk.enable())
+        world.pass_until(at(70))
+        assert not [each["kind"] for each in events(desk) if each["kind"].isupper()]
