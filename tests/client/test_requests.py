@@ -176,7 +176,9 @@ async def coroutine_token():
 
 
 @pytest.mark.parametrize(
-    ("token", "sent"), [("text", "text"), (plain_token, "plain"), (coroutine_token, "awaited")], ids=str
+    ("token", "sent"),
+    [("text", "text"), (plain_token, "plain"), (coroutine_token, "awaited")],
+    ids=["text", "function", "coroutine"],
 )
 def test_a_token_is_a_text_or_whatever_gives_one(token, sent):
     server = Server(ENVIRONMENT)
