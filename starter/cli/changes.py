@@ -8,7 +8,7 @@ from typing import Any
 
 from horarium.errors import Conflict, NotFound
 from horarium.schedule.canonical import digest
-from horarium.schedule.configuration import parse_configuration
+from horarium.schedule.configuration import parse_configuration, read_stored
 from horarium.schedule.identity import instant_text, schedule_key
 from starter.cli.finding import find
 from starter.cli.place import Document, Place, Where, reach, scope_of
@@ -178,7 +178,7 @@ def _print_change(kind: str, receipt: Document, record: Document) -> None:
         ("By", record["activation"]["changed_by"]),
     ]
     if kind == "enable":
-        following = parse_configuration(record["configuration"]).calendar.after(datetime.now(UTC))
+        following = read_stored(record["configuration"]).calendar.after(datetime.now(UTC))
         due = "nothing is due from now on" if following is None else instant_text(following)
         fields.append(("Next due", due))
     print_fields([*fields, *_told(receipt)])

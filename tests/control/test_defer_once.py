@@ -3,12 +3,19 @@
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from horarium.catalog import Catalog
 from horarium.control.publication import publish
 from horarium.schedule.configuration import read_stored
+from horarium.schedule.facts import LATE
 from horarium.schedule.identity import RunKey
 from tests.control.desk import Desk, at, every, offsets, seconds
 from tests.control.world import Work, World
+
+DOWN = ((True, False), (False, True), (True, True))
+"""Which workers an outage takes: those of schedules, those of runs, or both."""
 
 
 def deferring(interval: int, *, runs: int = 1) -> dict[str, Any]:
@@ -109,4 +116,35 @@ def test_a_slow_schedule_defers_again_and_again_and_loses_count_of_nothing(desk:
     assert {each[0] for each in told} <= {"succeeded", "skipped", "started", "admitted", "staged", "buffered"}
     assert sum(each[0] == "succeeded" for each in told) == 23
     world.establish(desk.pause())
+    desk.check_ledger()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    interval=st.integers(3, 90),
+    takes=st.lists(st.integers(0, 200), min_size=1, max_size=5),
+    outages=st.lists(st.tuples(st.integers(1, 300), st.integers(1, 400), st.sampled_from(DOWN)), max_size=4),
+    nudges=st.booleans(),
+)
+def test_a_run_that_starts_late_answers_for_all_that_is_due_until_it_starts(
+    catalog: Catalog,
+    interval: int,
+    takes: list[int],
+    outages: list[tuple[int, int, tuple[bool, bool]]],
+    *,
+    nudges: bool,
+) -> None:
+    desk = Desk(catalog)
+    world = world_of(desk, deferring(interval), lambda run: seconds(takes[run.nominal_time.second % len(takes)]))
+    world.nudges_arrive = nudges
+    passed = 0
+    for after, lasts, (schedules, runs) in outages:
+        outage(world, passed + after, passed + after + lasts, schedules=schedules, runs=runs)
+        passed += after + lasts
+    world.pass_until(at(passed + 600))
+    begun = {run.nominal_time: start for run, start in world.actual_starts.items()}
+    for nominal, start in begun.items():
+        if start - nominal > LATE:
+            assert not [other for other in begun if nominal < other < start], (nominal, start)
+    desk.pause()
     desk.check_ledger()
