@@ -19,8 +19,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	@$(BIN)/horarium demo $(if $(filter 1 y yes true,$(KEEP)),--keep)
 
+# Most tests wait for something, so two files at a time take about half as long. `make test WORKERS=0` is one after the other.
+WORKERS ?= 2
 test: $(STAMP)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .
