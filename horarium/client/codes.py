@@ -138,6 +138,10 @@ class AlreadyPaused(Conflict, code="already_paused"):
     """There is nothing to pause."""
 
 
+class OtherContract(Conflict, code="other_contract"):
+    """The schedule was made by another contract, and only that one publishes its versions."""
+
+
 class NotEnabled(Conflict, code="not_enabled"):
     """A manual run needs an enabled schedule."""
 

@@ -68,7 +68,16 @@ def codes_in_source():
 
 FOR_AGENTS = "raised to agents and their runners, which do not come over this API"
 BEFORE = "the API finds the fault itself, before the control plane is asked"
+OF_OPERATORS = "reached in tests/api/test_authority.py, with an operator's token"
+OF_RUNS = "reached in tests/api/test_outcomes.py, in an agent's signed message"
+OF_V0 = "raised about schedules of scheduler v0, which has no routes yet"
 ELSEWHERE = {
+    "binding_missing": OF_V0,
+    "not_paused": OF_V0,
+    "other_contract": OF_V0,
+    "run_at_passed": OF_V0,
+    "owes_less": OF_OPERATORS,
+    "outcome_conflict": OF_RUNS,
     "agent_missing": FOR_AGENTS,
     "bad_signature": "It is for whoever verifies a message; a caller is told what a stranger is told.",
     "already_begun": FOR_AGENTS,

@@ -12,7 +12,7 @@ from tests.end_to_end.stories import Stories
 pytestmark = pytest.mark.server
 
 stories = Stories()
-OUTAGE = timedelta(seconds=16)
+OUTAGE = timedelta(seconds=26)
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,8 @@ async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the
     """One outage for four schedules: longer than the window of three of them, shorter than that of the other."""
     caught = await it.published(every=3, overlap="allow", window=120)
     edged = await it.published(every=1, overlap="allow", window=12)
-    missed = await it.published(every=3, overlap="skip", window=10)
-    queued = await it.published(every=3, overlap="buffer_all", window=10)
+    missed = await it.published(every=5, overlap="skip", window=20)
+    queued = await it.published(every=5, overlap="buffer_all", window=20)
     keys = (caught, edged, missed, queued)
     for key in keys:
         await it.enabled(key)
@@ -57,7 +57,7 @@ async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the
         late = [entry for entry in away if entry.disposition is Disposition.MISSED]
         assert late, it.told(key)
         for entry in late:
-            assert entry.closed_at - entry.last_at > timedelta(seconds=10)
+            assert entry.closed_at - entry.last_at > timedelta(seconds=20)
         # The run that was staged before the outage is missed itself, and takes nothing with it: the oldest that is still
         # eligible runs, and under `skip` the others overlap with that one.
         assert Disposition.SUCCEEDED in {entry.disposition for entry in away}, it.told(key)

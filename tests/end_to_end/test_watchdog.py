@@ -1,10 +1,13 @@
 """What nobody reports is found, and put right or told: by the real controller, on a real server."""
 
+import asyncio
+import time
 from datetime import timedelta
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.service import RPCError, RPCStatusCode
 
 from horarium.catalog import findings
 from horarium.schedule.findings import Finding
@@ -33,7 +36,18 @@ async def counted(it, kind):
 
 
 async def deleted(it, workflow_id):
-    """Delete a workflow, and with it all that Temporal knows of it."""
+    """Delete a workflow, and with it all that Temporal knows of it. A run is in the ledger before Temporal knows it."""
+    handle = it.client.get_workflow_handle(workflow_id)
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            await handle.describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND or time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.05)
+        else:
+            break
     request = DeleteWorkflowExecutionRequest(
         namespace=it.client.namespace, workflow_execution=WorkflowExecution(workflow_id=workflow_id)
     )
