@@ -19,6 +19,7 @@ from horarium.api.limits import Limits, Rate
 from horarium.api.tokens import FixedKeys, TokenVerifier, VerificationKey
 from horarium.authority.local import LocalAuthority
 from horarium.catalog import Catalog
+from starter.connections import Connection
 from worker.logs import configure
 
 KEY_NAME = "bench"
@@ -53,7 +54,9 @@ async def serve(app: FastAPI) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     print(listener.getsockname()[1], flush=True)
     # A connection waits longer for its turn than a server keeps idle ones by default.
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1, timeout_keep_alive=600)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, http=Connection, timeout_graceful_shutdown=1, timeout_keep_alive=600
+    )
     await uvicorn.Server(config).serve(sockets=[listener])
 
 

@@ -1,6 +1,7 @@
 """Connections that are given up when they bring no request: else whoever opens enough of them keeps everybody else out."""
 
 import asyncio
+import socket
 from datetime import timedelta
 from typing import ClassVar, cast
 
@@ -23,6 +24,9 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """See `asyncio.Protocol`."""
         super().connection_made(transport)
+        # Head and body of an answer are two writes, and the second would wait 40 ms for the other end to acknowledge the first.
+        # asyncio sees to it only where the listening socket names TCP as its protocol, which those of most makers do not.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,6 +1,7 @@
 """A connection is kept while something is asked and answered over it, and not for ever beside that."""
 
 import asyncio
+import socket
 import time
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -127,3 +128,28 @@ def test_an_answer_that_nobody_takes_is_given_up_and_one_that_is_taken_slowly_is
 
     assert asyncio.run(story(takes=True))
     assert not asyncio.run(story(takes=False))
+
+
+def test_an_answer_in_two_parts_does_not_wait_for_the_other_end():
+    """asyncio leaves Nagle's algorithm on where the listening socket names no protocol, as `socket.create_server` makes them."""
+    made = []
+
+    class Seen(Connection):
+        def connection_made(self, transport):
+            super().connection_made(transport)
+            made.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    async def asked():
+        listener = socket.create_server(("127.0.0.1", 0))
+        assert listener.proto == 0
+        server = uvicorn.Server(uvicorn.Config(application, http=Seen, lifespan="off", log_config=None, ws="none"))
+        serving = asyncio.create_task(server._serve(sockets=[listener]))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(HEAD + b"\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.close()
+        server.should_exit = True
+        await serving
+
+    asyncio.run(asked())
+    assert [bool(each) for each in made] == [True]
