@@ -165,10 +165,17 @@ class Place:
         ]
         return sorted(found, key=lambda row: row[1].decided_at or since)
 
-    async def until_decided(self, *, since: datetime, within: float = 30) -> tuple[ledger.Entry, ledger.Run]:
-        """The first run that was decided after a time, once it is over."""
-        await self.until(lambda: any(entry.closed_at for entry, _ in self.decided(since=since)[:1]), within=within)
-        return self.decided(since=since)[0]
+    async def until_decided(
+        self, *, since: datetime, due_since: datetime | None = None, within: float = 30
+    ) -> tuple[ledger.Entry, ledger.Run]:
+        """The first run that was decided after a time, once it is over; and, where that is asked, fell due after a time."""
+
+        def found() -> list[tuple[ledger.Entry, ledger.Run]]:
+            decided = self.decided(since=since)
+            return [each for each in decided if due_since is None or each[0].first_at > due_since]
+
+        await self.until(lambda: any(entry.closed_at for entry, _ in found()[:1]), within=within)
+        return found()[0]
 
     async def until(self, holds: Callable[[], object], *, within: float = 30) -> None:
         try:

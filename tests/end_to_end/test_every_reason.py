@@ -145,7 +145,8 @@ async def refused_for_one_fact(strict: Strict, reason: Reason, case: Case) -> No
     refused_until = now()
     case.back(place)
     back_at = now()
-    entry, _ = await place.until_decided(since=back_at)
+    # What fell due before it was taken back may still be refused for it, however late that is decided.
+    entry, _ = await place.until_decided(since=back_at, due_since=back_at)
     assert entry.disposition is Disposition.SUCCEEDED, place.told()
     between = [each for each, row in place.decided(since=changed_at) if row.decided_at < refused_until]
     assert {each.reason for each in between} == {reason}

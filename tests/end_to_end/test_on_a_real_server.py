@@ -5,6 +5,7 @@ import random
 from datetime import timedelta
 
 import pytest
+from temporalio.service import RPCError, RPCStatusCode
 
 from horarium.schedule.ledger import Disposition
 from tests.end_to_end.installation import installation, now, until
@@ -21,19 +22,33 @@ def outcomes(tmp_path_factory, request):
 
 
 async def staged(it, key):
-    """The run that is staged ahead, as soon as there is one with more than a second left."""
+    """The run that is staged ahead, as soon as there is one with more than two seconds left."""
     found = []
 
     def look():
         found[:] = [
             entry
             for entry, _ in it.rows(key)
-            if entry.disposition is Disposition.STAGED and entry.first_at - now() > timedelta(seconds=1)
+            if entry.disposition is Disposition.STAGED and entry.first_at - now() > timedelta(seconds=2)
         ]
         return bool(found)
 
     await until(look, lambda: f"a run that is staged; the ledger says {it.told(key)}")
     return found[0]
+
+
+async def known(handle):
+    """Wait until Temporal has a run: its entry is committed before its workflow is started."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await handle.describe()
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+                await asyncio.sleep(0.05)
+            else:
+                return
 
 
 async def started(it, key):
@@ -174,6 +189,7 @@ async def test_a_run_that_is_cancelled_before_its_second_never_reaches_an_agent(
     await it.enabled(key)
     entry = await staged(it, key)
     handle = it.client.get_workflow_handle(entry.run_key(key).workflow_id)
+    await known(handle)
     await handle.cancel()
     await handle.result()
     await sleep_until(entry.first_at + timedelta(seconds=1))
