@@ -25,6 +25,12 @@ class Nothing(Query):
     """Of what takes no parameters."""
 
 
+class InEnvironment(Query):
+    """Of a route whose path names no environment: the organization is that of the token, the environment stands here."""
+
+    environment_id: str = Field(description="The environment, in the token's organization.", examples=["production"])
+
+
 class DirectoryQuery(Query):
     """Which schedules to list."""
 

@@ -12,6 +12,7 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import Connection
 
+from horarium.api.bodies import invalid_parameters
 from horarium.api.counts import Counts
 from horarium.api.hands import Hands
 from horarium.api.limits import Buckets, Limits, Turns, peer
@@ -198,6 +199,20 @@ async def operating(
     return await _let_in(request, credentials, org_id, environment_id, required=required)
 
 
+async def authorized_by_query(request: Request, credentials: Credentials) -> Call:
+    """Let a caller with a valid token through to an environment of its own organization that the query names.
+
+    The query's model is an `InEnvironment`, which describes the parameter; here it is read by hand, so that a request without
+    a valid token is told of nothing else.
+    """
+    service, principal = await _verified(request, credentials)
+    environment_id = request.query_params.get("environment_id")
+    if environment_id is None:
+        raise invalid_parameters([{"type": "missing", "loc": ("query", "environment_id"), "msg": "Field required"}])
+    scope = scope_in_path(principal.org_id, environment_id)
+    return _at(request, service, principal, scope, required=service.required_scope)
+
+
 async def _let_in(
     request: Request,
     credentials: HTTPAuthorizationCredentials | None,
@@ -206,6 +221,12 @@ async def _let_in(
     *,
     required: str,
 ) -> Call:
+    service, principal = await _verified(request, credentials)
+    return _at(request, service, principal, scope_in_path(org_id, environment_id), required=required)
+
+
+async def _verified(request: Request, credentials: HTTPAuthorizationCredentials | None) -> tuple[Service, Principal]:
+    """Who calls, by a valid token, as far as it may still ask."""
     service = service_of(request)
     try:
         # Of two tokens, what is before us may have looked at the other one.
@@ -217,7 +238,10 @@ async def _let_in(
         raise
     request.state.principal = f"{principal.org_id}/{principal.name}"
     service.principals.take((principal.org_id, principal.name))
-    scope = scope_in_path(org_id, environment_id)
+    return service, principal
+
+
+def _at(request: Request, service: Service, principal: Principal, scope: Scope, *, required: str) -> Call:
     authorize(principal, scope, required)
     _refuse_repeated(request)
     return Call(service=service, principal=principal, scope=scope)
@@ -244,4 +268,6 @@ def scope_in_path(org_id: str, environment_id: str) -> Scope:
 
 
 Authorized = Annotated[Call, Depends(authorized)]
+AuthorizedByQuery = Annotated[Call, Depends(authorized_by_query)]
+"""Of a route whose path names no environment; see `horarium.api.queries.InEnvironment`."""
 Operating = Annotated[Call, Depends(operating)]
