@@ -205,12 +205,23 @@ async def authorized_by_query(request: Request, credentials: Credentials) -> Cal
     The query's model is an `InEnvironment`, which describes the parameter; here it is read by hand, so that a request without
     a valid token is told of nothing else.
     """
+    return await _let_in_by_query(request, credentials, required=service_of(request).required_scope)
+
+
+async def operating_by_query(request: Request, credentials: Credentials) -> Call:
+    """As `authorized_by_query`, for operators."""
+    return await _let_in_by_query(request, credentials, required=service_of(request).operator_scope)
+
+
+async def _let_in_by_query(
+    request: Request, credentials: HTTPAuthorizationCredentials | None, *, required: str
+) -> Call:
     service, principal = await _verified(request, credentials)
     environment_id = request.query_params.get("environment_id")
     if environment_id is None:
         raise invalid_parameters([{"type": "missing", "loc": ("query", "environment_id"), "msg": "Field required"}])
     scope = scope_in_path(principal.org_id, environment_id)
-    return _at(request, service, principal, scope, required=service.required_scope)
+    return _at(request, service, principal, scope, required=required)
 
 
 async def _let_in(
@@ -271,3 +282,4 @@ Authorized = Annotated[Call, Depends(authorized)]
 AuthorizedByQuery = Annotated[Call, Depends(authorized_by_query)]
 """Of a route whose path names no environment; see `horarium.api.queries.InEnvironment`."""
 Operating = Annotated[Call, Depends(operating)]
+OperatingByQuery = Annotated[Call, Depends(operating_by_query)]
