@@ -70,6 +70,8 @@ class Run:
     summary: str | None
     outputs: list[str] | None
     cost: int | None
+    start_event: str | None
+    event_data: dict[str, Any] | None
 
 
 _HOLDING = sorted(HOLDING)
@@ -135,8 +137,14 @@ def stage(
     now: datetime,
     waiting_entry: int | None = None,
     triggered_by: str | None = None,
+    start_event: str | None = None,
+    event_data: dict[str, Any] | None = None,
 ) -> None:
-    """Give a slot to a run: a new entry, or one that was waiting until now. `triggered_by` is who asked for a manual run."""
+    """Give a slot to a run: a new entry, or one that was waiting until now.
+
+    `triggered_by` is who asked for a manual run; `start_event` the class of the event that shall start it, where that is not
+    the calendar's, with the event's own fields in `event_data`.
+    """
     if waiting_entry is None:
         result = connection.execute(
             insert(entries).values(
@@ -166,6 +174,8 @@ def stage(
             buffered=waiting_entry is not None,
             # A buffered instant does not age while it waits; its window begins when its slot became free.
             window_from=now if waiting_entry is not None else key.nominal_time,
+            start_event=start_event,
+            event_data=event_data,
         )
     )
 
@@ -377,6 +387,8 @@ def run_of_row(row: RowMapping, *, prefix: str = "") -> Run:
                 "summary",
                 "outputs",
                 "cost",
+                "start_event",
+                "event_data",
             )
         }
     )

@@ -51,6 +51,7 @@ class Activation:
     reset_generation: int | None
     allowance: int | None
     declared_until: datetime | None
+    runs_per_month: int | None = None
 
     @property
     def is_live(self) -> bool:
@@ -278,4 +279,5 @@ def activation_of_row(row: RowMapping) -> Activation:
         reset_generation=row["reset_generation"],
         allowance=row["allowance"],
         declared_until=row["declared_until"],
+        runs_per_month=row["runs_per_month"],
     )

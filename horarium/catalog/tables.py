@@ -188,6 +188,8 @@ activations = Table(
     # The circuit breaker's own account: how many runs may still start, of what is declared until then.
     Column("allowance", Integer),
     Column("declared_until", Instant),
+    # Of the next 30 days, as counted at enabling.
+    Column("runs_per_month", Integer),
     Column("ended_at", Instant),
     Column("ended_as", String(20)),
     Column("ended_reason", Text),
@@ -293,6 +295,9 @@ runs = Table(
     Column("summary", Text),
     Column("outputs", JSON),
     Column("cost", BigInteger),
+    # Of a run by hand that was started by another event than the calendar's: its class, and its own fields.
+    Column("start_event", String(200)),
+    Column("event_data", JSON(none_as_null=True)),
 )
 
 audit_events = Table(
@@ -360,6 +365,57 @@ runtime = Table(
     Column("reason", Text),
     Column("observed_at", Instant, nullable=False),
 )
+
+# Cron profiles, by agent class and id. One that was deleted keeps its row, its schedule and its thread.
+profiles = Table(
+    "profiles",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("agent_class", String(200), nullable=False),
+    Column("agent_id", String(200), nullable=False),
+    Column("tenant_id", String(200)),
+    # JSON, as text: what a hand has damaged must not keep others from being read.
+    Column("config", Text, nullable=False),
+    # None until it has had a cron.
+    Column("schedule_id", String(36)),
+    Column("created_at", Instant, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("changed_by", String(200), nullable=False),
+    Column("deleted_at", Instant),
+    UniqueConstraint("org_id", "environment_id", "agent_class", "agent_id"),
+)
+
+# One thread for each profile that has fired. Its id is derived from the profile, so two that fire at once make one.
+threads = Table(
+    "threads",
+    metadata,
+    Column("org_id", String(200), primary_key=True),
+    Column("environment_id", String(200), primary_key=True),
+    Column("thread_id", String(64), primary_key=True),
+    Column("agent_class", String(200), nullable=False),
+    Column("agent_id", String(200), nullable=False),
+    Column("tenant_id", String(200)),
+    Column("created_at", Instant, nullable=False),
+)
+
+thread_events = Table(
+    "thread_events",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("thread_id", String(64), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("run_id", String(36)),
+    Column("data", JSON, nullable=False),
+)
+_of_thread = (thread_events.c.org_id, thread_events.c.environment_id, thread_events.c.thread_id)
+Index("ix_thread_events_id", *_of_thread, thread_events.c.id)
+# Those that have grown old are pruned.
+Index("ix_thread_events_at", *_of_thread, thread_events.c.at)
 
 # When every schedule of an environment was looked at: what did not change is not written down again one by one.
 sweeps = Table(

@@ -2,8 +2,10 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -44,7 +46,11 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A run that its agent has just claimed. `token` opens its input and outputs, and dies with the run."""
+    """A run that its agent has just claimed. `token` opens its input and outputs, and dies with the run.
+
+    `start_event` is the class of the event that starts it, None for the calendar's, and `event` that event's own fields.
+    `config` is the plain configuration of the profile that it belongs to; empty where there is none.
+    """
 
     run_id: str
     key: RunKey
@@ -52,6 +58,9 @@ class Begun:
     begun_at: datetime
     previous_success: datetime | None
     token: str = field(repr=False)
+    start_event: str | None = None
+    event: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +109,9 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         begun_at=run.begun_at or now,
         previous_success=ledger.previous_success(connection, schedule, entry.first_at),
         token=token,
+        start_event=run.start_event,
+        event=run.event_data or {},
+        config=_config_of(version),
     )
 
 
@@ -209,6 +221,13 @@ def _settle_money(connection: Connection, run: ledger.Run, outcome: Outcome, *, 
         money.keep(connection, run.run_id, until=now + timedelta(seconds=limit))
     else:
         money.release(connection, run.run_id, now=now)
+
+
+def _config_of(version: Version) -> Mapping[str, Any]:
+    """What the profile of a version configures, as data; of other contracts, nothing."""
+    source = version.document.get("source")
+    config = source.get("config") if isinstance(source, dict) else None
+    return config if isinstance(config, dict) else {}
 
 
 def _pauses_on_failure(version: Version) -> bool:

@@ -1,0 +1,75 @@
+"""Cron profiles, their threads, the start event of a run by hand, and how many runs an activation declares"""
+
+import sqlalchemy as sa
+from alembic import op
+
+from horarium.catalog.types import Instant
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+_KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    # Without a count for what was enabled before: nobody counted it then.
+    op.add_column("activations", sa.Column("runs_per_month", sa.Integer(), nullable=True))
+    op.add_column("runs", sa.Column("start_event", sa.String(length=200), nullable=True))
+    op.add_column("runs", sa.Column("event_data", sa.JSON(), nullable=True))
+    op.create_table(
+        "profiles",
+        sa.Column("id", _KEY, nullable=False),
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("agent_class", sa.String(length=200), nullable=False),
+        sa.Column("agent_id", sa.String(length=200), nullable=False),
+        sa.Column("tenant_id", sa.String(length=200), nullable=True),
+        sa.Column("config", sa.Text(), nullable=False),
+        sa.Column("schedule_id", sa.String(length=36), nullable=True),
+        sa.Column("created_at", Instant(), nullable=False),
+        sa.Column("changed_at", Instant(), nullable=False),
+        sa.Column("changed_by", sa.String(length=200), nullable=False),
+        sa.Column("deleted_at", Instant(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_profiles")),
+        sa.UniqueConstraint(
+            "org_id",
+            "environment_id",
+            "agent_class",
+            "agent_id",
+            name=op.f("uq_profiles_org_id_environment_id_agent_class_agent_id"),
+        ),
+    )
+    op.create_table(
+        "threads",
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("thread_id", sa.String(length=64), nullable=False),
+        sa.Column("agent_class", sa.String(length=200), nullable=False),
+        sa.Column("agent_id", sa.String(length=200), nullable=False),
+        sa.Column("tenant_id", sa.String(length=200), nullable=True),
+        sa.Column("created_at", Instant(), nullable=False),
+        sa.PrimaryKeyConstraint("org_id", "environment_id", "thread_id", name=op.f("pk_threads")),
+    )
+    op.create_table(
+        "thread_events",
+        sa.Column("id", _KEY, nullable=False),
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("thread_id", sa.String(length=64), nullable=False),
+        sa.Column("kind", sa.String(length=40), nullable=False),
+        sa.Column("at", Instant(), nullable=False),
+        sa.Column("run_id", sa.String(length=36), nullable=True),
+        sa.Column("data", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_thread_events")),
+    )
+    for last in ("id", "at"):
+        op.create_index(f"ix_thread_events_{last}", "thread_events", ["org_id", "environment_id", "thread_id", last])
+
+
+def downgrade() -> None:
+    for table in ("thread_events", "threads", "profiles"):
+        op.drop_table(table)
+    for table, name in (("runs", "event_data"), ("runs", "start_event"), ("activations", "runs_per_month")):
+        op.drop_column(table, name)
