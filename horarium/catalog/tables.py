@@ -386,6 +386,8 @@ profiles = Table(
     Column("deleted_at", Instant),
     UniqueConstraint("org_id", "environment_id", "agent_class", "agent_id"),
 )
+# A run knows its schedule, and its end is told to the profile's thread.
+Index("ix_profiles_schedule_id", profiles.c.org_id, profiles.c.environment_id, profiles.c.schedule_id)
 
 # One thread for each profile that has fired. Its id is derived from the profile, so two that fire at once make one.
 threads = Table(

@@ -41,6 +41,7 @@ def upgrade() -> None:
             name=op.f("uq_profiles_org_id_environment_id_agent_class_agent_id"),
         ),
     )
+    op.create_index("ix_profiles_schedule_id", "profiles", ["org_id", "environment_id", "schedule_id"])
     op.create_table(
         "threads",
         sa.Column("org_id", sa.String(length=200), nullable=False),
