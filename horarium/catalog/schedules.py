@@ -83,9 +83,15 @@ def require_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = F
 
 
 def list_schedules(
-    connection: Connection, scope: Scope, *, after: str | None, limit: int, include_retired: bool
+    connection: Connection,
+    scope: Scope,
+    *,
+    after: str | None,
+    limit: int,
+    include_retired: bool,
+    contract: str | None = None,
 ) -> Sequence[Schedule]:
-    """A page of an environment's schedules, ordered by UUID, beginning behind `after`."""
+    """A page of an environment's schedules, ordered by UUID, beginning behind `after`; of one contract where it is named."""
     query = (
         select(schedules)
         .where(schedules.c.org_id == scope.org_id, schedules.c.environment_id == scope.environment_id)
@@ -94,6 +100,8 @@ def list_schedules(
     )
     if after is not None:
         query = query.where(schedules.c.schedule_id > after)
+    if contract is not None:
+        query = query.where(schedules.c.contract == contract)
     if not include_retired:
         query = query.where(schedules.c.retired_at.is_(None))
     return [_schedule(row) for row in connection.execute(query).mappings()]

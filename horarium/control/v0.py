@@ -27,17 +27,20 @@ from horarium.catalog.schedules import (
     Schedule,
     change_activation,
     find_activation,
+    list_schedules,
     require_schedule,
     require_version,
 )
+from horarium.catalog.standings import Standing, standings
 from horarium.catalog.versions import Version
-from horarium.control import activation, v0_events
+from horarium.control import activation, records, v0_events
 from horarium.control.activation import Reviewed, send_to_review
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings, publish
 from horarium.control.receipts import Receipt, perform
-from horarium.errors import Conflict, NotFound, Refused
+from horarium.control.records import MAX_PAGE
+from horarium.errors import Conflict, InvalidSchedule, NotFound, Refused
 from horarium.schedule.configuration import read_stored
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Fate, Reason, Span
@@ -189,13 +192,65 @@ def show(
 ) -> dict[str, Any]:
     """A schedule in the words of its contract: the newest document as it came, and whether it fires.
 
-    `state` is `enabled`, `paused`, `disabled` or `review`, the last with its `reason`: a spent one-shot is there.
+    `state` is `enabled`, `paused`, `disabled` or `review`, the last with its `reason`: a spent one-shot is there. `problem`
+    says what keeps this release from using a version that is shown or enabled, where something does.
     """
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
+    (standing,) = standings(connection, [_require(connection, schedule_key(scope, schedule_id))])
+    return _shown(standing)
+
+
+def directory(
+    connection: Connection,
+    principal: Principal,
+    scope: Scope,
+    *,
+    after: str | None = None,
+    limit: int = 25,
+    required_scope: str = WRITE_SCOPE,
+) -> dict[str, Any]:
+    """A page of this contract's schedules by UUID, the disabled ones too: `{"schedules": […], "next_cursor": UUID or None}`.
+
+    An entry is what `show` tells. Raises `Refused` for a limit outside of 1 to 50 and for a cursor that is no UUID.
+    """
+    authorize(principal, scope, required_scope)
+    if not 1 <= limit <= MAX_PAGE:
+        raise Refused(
+            "invalid_limit",
+            f"A page has 1 to {MAX_PAGE} schedules, not {limit}.",
+            next_step="Continue with the next_cursor of the page before.",
+        )
+    behind = None if after is None else schedule_key(scope, after).schedule_id
+    require_environment(connection, scope)
+    found = list_schedules(connection, scope, after=behind, limit=limit + 1, include_retired=True, contract=CONTRACT)
+    page = found[:limit]
+    more = len(found) > limit
+    return {
+        "schedules": [_shown(standing) for standing in standings(connection, page)],
+        "next_cursor": page[-1].key.schedule_id if more else None,
+    }
+
+
+def events(
+    connection: Connection,
+    principal: Principal,
+    scope: Scope,
+    schedule_id: str,
+    *,
+    after: int = 0,
+    limit: int = 1_000,
+    required_scope: str = WRITE_SCOPE,
+) -> list[dict[str, Any]]:
+    """A schedule's audit events, oldest first, beginning behind the event with the id `after`: the contract's beside ours."""
+    authorize(principal, scope, required_scope)
+    require_environment(connection, scope)
     schedule = _require(connection, schedule_key(scope, schedule_id))
-    version = require_version(connection, schedule, schedule.head_revision)
-    current = _current(connection, schedule)
+    return records.events(connection, schedule.key, after=after, limit=limit)
+
+
+def _shown(standing: Standing) -> dict[str, Any]:
+    schedule, version, current = standing.schedule, standing.head, standing.activation
     state, reason = "paused", None
     if schedule.retired_at is not None:
         state = "disabled"
@@ -203,6 +258,7 @@ def show(
         state = "enabled"
     elif current is not None and current.ended_as == Reason.REVIEW:
         state, reason = "review", current.ended_reason
+    faults = {version.fault, None if standing.activated is None else standing.activated.fault} - {None}
     return {
         "schedule_id": schedule.key.schedule_id,
         "resource_id": version.resource_id,
@@ -210,8 +266,18 @@ def show(
         "generation": schedule.generation,
         "state": state,
         "reason": reason,
-        "schedule": dict(version.document["source"]),
+        "schedule": _source(version),
+        **({"problem": " ".join(sorted(str(fault) for fault in faults))} if faults else {}),
     }
+
+
+def _source(version: Version) -> dict[str, Any]:
+    """The document as it came; nothing of what is none any more, for which there is the `problem`."""
+    try:
+        source = version.document.get("source")
+    except InvalidSchedule:
+        return {}
+    return dict(source) if isinstance(source, dict) else {}
 
 
 def _body(schedule: ScheduleKey) -> dict[str, str]:

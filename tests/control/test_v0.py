@@ -1,12 +1,16 @@
 """Scheduler v0's operations (seed 002) against a real catalog: created, updated, paused, resumed, disabled, and its events."""
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from sqlalchemy import event, update
 
 from horarium.catalog import Catalog, presence
+from horarium.catalog.schedules import require_schedule
+from horarium.catalog.tables import versions
 from horarium.control import activation, v0
 from horarium.control.audit import audit
 from horarium.control.principals import Principal, PrincipalKind
@@ -82,6 +86,23 @@ class Scheduler:
 
     def show(self) -> dict[str, Any]:
         return self.desk.read(v0.show, self.who, self.desk.key.scope, self.desk.key.schedule_id)
+
+    def page(self, **parts: Any) -> dict[str, Any]:
+        return self.desk.read(v0.directory, self.who, SCOPE, **parts)
+
+    def listed(self, *, limit: int = 50) -> list[dict[str, Any]]:
+        """Every page: other tests made schedules in this catalog, too."""
+        found: list[dict[str, Any]] = []
+        after = None
+        while True:
+            page = self.page(after=after, limit=limit)
+            found += page["schedules"]
+            after = page["next_cursor"]
+            if after is None:
+                return found
+
+    def events(self, **parts: Any) -> list[dict[str, Any]]:
+        return self.desk.read(v0.events, self.who, SCOPE, self.desk.key.schedule_id, **parts)
 
     def told(self) -> list[str]:
         """The events of the contract, in their order."""
@@ -230,8 +251,12 @@ class TestOneShot:
         scheduler.create(once(60))
         scheduler.world().pass_until(at(120))
         scheduler.update(once(180))
+        # It had stopped: to the contract that is an update, and then a schedule that fires again.
+        told = ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED", "SCHEDULE_UPDATED", "SCHEDULE_RESUMED"]
+        assert scheduler.told() == told
         scheduler.world().pass_until(at(240))
         assert [each[1] for each in scheduler.desk.told()] == [60, 180]
+        assert scheduler.told() == [*told, "SCHEDULE_TRIGGERED"]
         scheduler.check()
 
     def test_a_time_that_was_answered_for_has_no_room_for_another_instant(self, scheduler: Scheduler) -> None:
@@ -320,6 +345,93 @@ class TestChanging:
         scheduler.create(MINUTES)
         scheduler.desk.pause()
         assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_PAUSED"]
+
+
+class TestReading:
+    def test_the_directory_has_the_schedules_of_the_contract_alone_by_uuid(self, scheduler: Scheduler) -> None:
+        desk = scheduler.desk
+        first = desk.key.schedule_id
+        desk.publish(every(60))
+        made = []
+        for _ in range(3):
+            scheduler.create(CRON)
+            made.append(scheduler.show())
+        scheduler.disable()
+        made[-1] = scheduler.show()
+        assert made[-1]["state"] == "disabled"
+        listed = scheduler.listed(limit=2)
+        assert [each["schedule_id"] for each in listed] == sorted(each["schedule_id"] for each in listed)
+        assert first not in {each["schedule_id"] for each in listed}
+        assert all(each in listed for each in made)
+
+    def test_the_last_page_says_so(self, scheduler: Scheduler) -> None:
+        scheduler.create(CRON)
+        *_, last = scheduler.listed()
+        count = len(scheduler.listed())
+        page = scheduler.page(limit=min(50, count))
+        assert (page["schedules"][-1], page["next_cursor"]) == (last, None)
+        assert scheduler.page(after=last["schedule_id"]) == {"schedules": [], "next_cursor": None}
+
+    @pytest.mark.parametrize("limit", [0, 51])
+    def test_a_page_has_one_to_fifty(self, scheduler: Scheduler, limit: int) -> None:
+        assert code_of(lambda: scheduler.page(limit=limit), Refused) == "invalid_limit"
+
+    def test_a_page_asks_as_many_questions_for_many_schedules_as_for_one(self, scheduler: Scheduler) -> None:
+        for _ in range(4):
+            scheduler.create(CRON)
+        asked: list[str] = []
+        with scheduler.desk.catalog.reading() as connection:
+            event.listen(connection, "before_cursor_execute", lambda *parts: asked.append(parts[2]))
+            assert len(v0.directory(connection, scheduler.who, SCOPE, limit=1)["schedules"]) == 1
+            of_one = len(asked)
+            assert len(v0.directory(connection, scheduler.who, SCOPE, limit=4)["schedules"]) == 4
+        assert len(asked) == 2 * of_one
+
+    def test_one_whose_version_is_damaged_says_so_and_hides_no_other(self, scheduler: Scheduler) -> None:
+        scheduler.create(CRON)
+        damaged = scheduler.desk.key
+        scheduler.create(CRON)
+        with scheduler.desk.catalog.writing() as connection:
+            row = require_schedule(connection, damaged).row
+            connection.execute(update(versions).where(versions.c.schedule == row).values(configuration="[]"))
+        listed = {each["schedule_id"]: each for each in scheduler.listed()}
+        broken = listed[damaged.schedule_id]
+        assert (broken["schedule"], listed[scheduler.desk.key.schedule_id]["schedule"]) == ({}, CRON)
+        assert "cannot be used" in broken["problem"]
+        assert "problem" not in listed[scheduler.desk.key.schedule_id]
+        scheduler.desk.key = damaged
+        assert scheduler.show() == broken
+
+    def test_the_events_are_those_of_the_schedule_a_page_at_a_time(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.pause()
+        whole = scheduler.events()
+        assert [each["kind"] for each in whole] == [
+            "published",
+            "SCHEDULE_CREATED",
+            "enabled",
+            "paused",
+            "SCHEDULE_PAUSED",
+        ]
+        assert scheduler.events(limit=2) == whole[:2]
+        assert scheduler.events(after=whole[1]["id"]) == whole[2:]
+
+    def test_another_organization_and_another_contract_are_not_there(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        ours, scheduler.who = scheduler.who, principal("eve", org_id="globex")
+        for act in (scheduler.show, scheduler.page, scheduler.events):
+            assert code_of(act, NotFound) == "environment_not_found"
+        scheduler.who = ours
+        scheduler.desk.key = schedule_key(SCOPE, str(uuid.uuid4()))
+        scheduler.desk.publish(every(60))
+        for act in (scheduler.show, scheduler.events):
+            assert code_of(act, NotFound) == "schedule_not_found"
+
+    def test_reading_needs_the_scope(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.who = principal(scopes="openid")
+        for act in (scheduler.show, scheduler.page, scheduler.events):
+            assert code_of(act, Forbidden) == "scope_missing"
 
 
 class TestMisfires:
