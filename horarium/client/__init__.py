@@ -32,6 +32,7 @@ from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Token
 from horarium.client.client import Client, Environments, Receipts
 from horarium.client.problems import ClientError, OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable
+from horarium.client.profiles import AgentClass, AgentClasses, Profile, ProfilePage, Profiles, Thread, ThreadEvent
 from horarium.client.schedules import Schedules
 
 __all__ = [
@@ -39,6 +40,8 @@ __all__ = [
     "Act",
     "Activation",
     "Acts",
+    "AgentClass",
+    "AgentClasses",
     "Applied",
     "Authority",
     "AuthorityOverview",
@@ -55,12 +58,17 @@ __all__ = [
     "Page",
     "Preview",
     "Problem",
+    "Profile",
+    "ProfilePage",
+    "Profiles",
     "Receipt",
     "Receipts",
     "Record",
     "Reference",
     "Runtime",
     "Schedules",
+    "Thread",
+    "ThreadEvent",
     "Token",
     "UnexpectedAnswer",
     "Unreachable",

@@ -132,9 +132,10 @@ class Caller:
         return token
 
 
-def reading(operation: str, scope: ScopeLike, *path: str, query: Query | None = None) -> Call:
-    """A call that changes nothing."""
-    return Call(operation=operation, method="GET", path=_path(scope, path), query=_flat(query or {}))
+def reading(operation: str, scope: ScopeLike, *path: str, query: Query | None = None, root: str | None = None) -> Call:
+    """A call that changes nothing. With a `root` the path begins there, and its environment stands in the query."""
+    address, asked = _address(scope, path, query, root)
+    return Call(operation=operation, method="GET", path=address, query=asked)
 
 
 def asking(operation: str, scope: ScopeLike, *path: str, request: Mapping[str, Any]) -> Call:
@@ -146,17 +147,17 @@ def changing(
     operation: str,
     scope: ScopeLike,
     *path: str,
-    request: Mapping[str, Any],
+    request: Mapping[str, Any] | None,
     key: str,
     method: str = "POST",
     query: Query | None = None,
+    root: str | None = None,
 ) -> Call:
-    """A mutation, under the caller's key."""
+    """A mutation, under the caller's key; without a body where the request is None. `root` is as for `reading`."""
     _check_key(key)
-    content = snapshot(request)
-    return Call(
-        operation=operation, method=method, path=_path(scope, path), query=_flat(query or {}), content=content, key=key
-    )
+    content = None if request is None else snapshot(request)
+    address, asked = _address(scope, path, query, root)
+    return Call(operation=operation, method=method, path=address, query=asked, content=content, key=key)
 
 
 def snapshot(request: Mapping[str, Any]) -> bytes:
@@ -176,9 +177,21 @@ def snapshot(request: Mapping[str, Any]) -> bytes:
 
 
 def _path(scope: ScopeLike, parts: Sequence[str]) -> str:
+    return _address(scope, parts, None, None)[0]
+
+
+def _address(
+    scope: ScopeLike, parts: Sequence[str], query: Query | None, root: str | None
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The path and the query of a call."""
     found = scope if isinstance(scope, Scope) else _scope(scope)
-    root = _PREFIX.format(quote(found.org_id, safe=""), quote(found.environment_id, safe=""))
-    return "/".join([root, *(quote(part, safe="") for part in parts)])
+    asked = _flat(query or {})
+    if root is None:
+        root = _PREFIX.format(quote(found.org_id, safe=""), quote(found.environment_id, safe=""))
+    else:
+        # The organization is that of the token.
+        asked = (("environment_id", found.environment_id), *asked)
+    return "/".join([root, *(quote(part, safe="") for part in parts)]), asked
 
 
 def _scope(scope: Mapping[str, str]) -> Scope:

@@ -10,6 +10,7 @@ import httpx
 from horarium.client.answers import Environment, Receipt
 from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Caller, ScopeLike, Token, reading
+from horarium.client.profiles import Profiles
 from horarium.client.schedules import Schedules
 
 
@@ -39,6 +40,7 @@ class Client:
         self.schedules = Schedules(self._caller)
         self.receipts = Receipts(self._caller)
         self.authority = Authority(self._caller)
+        self.profiles = Profiles(self._caller)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -38,6 +38,10 @@ class MethodNotAllowed(BadRequest, code="method_not_allowed"):
     """The address is there, and does not do that."""
 
 
+class InvalidProfile(BadRequest, code="invalid_profile"):
+    """The submission of a profile, or the event that was to start one, has faults; `faults` holds all of them."""
+
+
 class RequestTimeout(BadRequest, code="request_timeout"):
     """The request took too long to arrive; it was not carried out."""
 
@@ -100,6 +104,30 @@ class ReceiptNotFound(NotFound, code="receipt_not_found"):
 
 class RunNotFound(NotFound, code="run_not_found"):
     """There is no such run that the caller may see."""
+
+
+class AgentClassNotFound(NotFound, code="agent_class_not_found"):
+    """No runner in the environment has reported such an agent class."""
+
+
+class ProfileNotFound(NotFound, code="profile_not_found"):
+    """There is no such profile that the caller may see."""
+
+
+class StartEventNotFound(NotFound, code="start_event_not_found"):
+    """The agent class does not declare such a start event."""
+
+
+class ThreadNotFound(NotFound, code="thread_not_found"):
+    """The profile has no thread before its first run."""
+
+
+class AgentClassNotSchedulable(Conflict, code="agent_class_not_schedulable"):
+    """A class that handles no cron start has no schedule."""
+
+
+class BindingMismatch(Conflict, code="binding_mismatch"):
+    """The binding of the profile names an agent of another class."""
 
 
 class RevisionConflict(Conflict, code="revision_conflict"):
