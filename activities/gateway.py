@@ -158,6 +158,7 @@ class HttpGateway:
             "input": {"url": f"{here}/input", "token": claim.token},
             "outcome": {"url": f"{here}/outcome", "by": claim.destination.outcome},
             "deadline": instant_text(claim.deadline),
+            **_started_with(claim),
         }
 
     def _address(self, scope: Scope, run_id: str) -> str:
@@ -265,6 +266,12 @@ async def _first_that_connects(
         except (httpx.ConnectError, httpx.ConnectTimeout):
             assert not sent.something, "there was no connection"
     return await client.send(last, stream=True)
+
+
+def _started_with(claim: Claim) -> Mapping[str, Any]:
+    """What only some runs have: an agent that knows none of it is told nothing new."""
+    told = {"start_event": claim.start_event, "event": dict(claim.event), "config": dict(claim.config)}
+    return {name: value for name, value in told.items() if value}
 
 
 def _meaning(status: int) -> Answer:

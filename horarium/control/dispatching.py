@@ -9,7 +9,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -27,7 +27,7 @@ from horarium.catalog.versions import Version
 from horarium.control import admission
 from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_waiting
 from horarium.control.judgement import halt_of
-from horarium.control.running import Outcome, hash_of, settle
+from horarium.control.running import Outcome, config_of, hash_of, settle
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from horarium.schedule.ledger import Disposition, Reason
@@ -56,7 +56,7 @@ class Claim:
     """The right to send a run once, and what is sent. `first` says that nothing was sent before.
 
     `until` is when its window ends. The token opens the run's input; it is the same for every attempt, since the first of them
-    may have arrived.
+    may have arrived. `start_event`, `event` and `config` are those of `running.Begun`.
     """
 
     key: RunKey
@@ -71,6 +71,9 @@ class Claim:
     first: bool
     idempotent: bool
     token: str = field(repr=False)
+    start_event: str | None = None
+    event: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def run_id(self) -> str:
@@ -224,6 +227,9 @@ def claim(
         first=run.dispatch_sent is None,
         idempotent=handed.idempotent,
         token=token,
+        start_event=run.start_event,
+        event=run.event_data or {},
+        config=config_of(version),
     )
 
 

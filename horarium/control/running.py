@@ -111,7 +111,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         token=token,
         start_event=run.start_event,
         event=run.event_data or {},
-        config=_config_of(version),
+        config=config_of(version),
     )
 
 
@@ -223,7 +223,7 @@ def _settle_money(connection: Connection, run: ledger.Run, outcome: Outcome, *, 
         money.release(connection, run.run_id, now=now)
 
 
-def _config_of(version: Version) -> Mapping[str, Any]:
+def config_of(version: Version) -> Mapping[str, Any]:
     """What the profile of a version configures, as data; of other contracts, nothing."""
     source = version.document.get("source")
     config = source.get("config") if isinstance(source, dict) else None
