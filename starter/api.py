@@ -62,6 +62,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
                 limits=_limits(settings),
                 required_scope=settings.api.required_scope or WRITE_SCOPE,
                 operator_scope=settings.api.operator_scope or OPERATOR_SCOPE,
+                ceilings=settings.ceilings,
                 version=importlib.metadata.version("horarium"),
             )
             server = _Server(

@@ -14,6 +14,7 @@ from horarium.authority.content import ContentFolder
 from horarium.authority.local import LocalAuthority
 from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import Scope
 
 _BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
@@ -25,6 +26,14 @@ LOCAL_API = "http://127.0.0.1:8080"
 DEFAULT_DATA = Path(".horarium")
 
 DEFAULT_REQUESTS_PER_SECOND = 50
+
+MOST_RUNS = 10**12
+"""Beyond that a ceiling is no ceiling."""
+MOST_DAYS = 36_500
+"""A hundred years of thread events."""
+_PER_PROFILE = "SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH"
+_TOTAL = "SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH"
+_RETENTION = "SCHEDULER_EVENT_RETENTION_DAYS"
 
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
@@ -72,7 +81,9 @@ class Settings:
 
     `data` is the folder of the embedded installation; `catalog_url` an SQLAlchemy URL, by default a file in it. `scope` is
     the organization and environment that is served. `public_url` is where agents behind the gateway http find the API: it is
-    told to them with each run. `deployment` is None where workers of several builds are not told apart.
+    told to them with each run. `deployment` is None where workers of several builds are not told apart. `ceilings` bound what
+    schedules may declare. Thread events of cron profiles are deleted once they are older than `event_retention_days`, and never
+    where that is None.
     """
 
     data: Path
@@ -83,6 +94,8 @@ class Settings:
     remote_authority: RemoteAuthority | None = None
     public_url: str = LOCAL_API
     deployment: Deployment | None = None
+    ceilings: Ceilings = USUAL
+    event_retention_days: int | None = None
 
     @property
     def key_file(self) -> Path:
@@ -122,6 +135,9 @@ class Settings:
             "HORARIUM_PUBLIC_URL": self.public_url,
             "HORARIUM_DEPLOYMENT": "" if self.deployment is None else self.deployment.name,
             "HORARIUM_BUILD_ID": "" if self.deployment is None else self.deployment.build_id,
+            _PER_PROFILE: str(self.ceilings.per_profile),
+            _TOTAL: "" if self.ceilings.total is None else str(self.ceilings.total),
+            _RETENTION: "" if self.event_retention_days is None else str(self.event_retention_days),
         }
 
 
@@ -132,8 +148,9 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_STEPS_PER_RUN`; for the API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`,
     `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
     authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers of several
-    builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`. A `data` folder that is given counts more than the environment's.
-    Raises `Misconfigured`.
+    builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; and `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`,
+    `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH` and `SCHEDULER_EVENT_RETENTION_DAYS`. A `data` folder that is given counts more than
+    the environment's. Raises `Misconfigured`.
     """
     named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
     folder = named if data is None else data.absolute()
@@ -154,7 +171,30 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         remote_authority=_remote_authority(environ),
         public_url=_public_url(environ),
         deployment=_deployment(environ),
+        ceilings=ceilings_from(environ),
+        event_retention_days=_bounded(environ, _RETENTION, MOST_DAYS, off="to keep thread events for good"),
     )
+
+
+def ceilings_from(environ: Mapping[str, str]) -> Ceilings:
+    """The ceilings, under the names of seed 004: `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`, 43,200 where it is not set, and
+    `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH`, off where it is not set. Raises `Misconfigured`.
+    """
+    return Ceilings(
+        per_profile=_bounded(environ, _PER_PROFILE, MOST_RUNS, off=f"for {USUAL.per_profile}") or USUAL.per_profile,
+        total=_bounded(environ, _TOTAL, MOST_RUNS, off="to bound nothing"),
+    )
+
+
+def _bounded(environ: Mapping[str, str], name: str, most: int, *, off: str) -> int | None:
+    text = environ.get(name)
+    if not text:
+        return None
+    # Looked at as a text first: Python refuses to read a number of thousands of digits.
+    fits = text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most
+    if not fits:
+        raise Misconfigured(f"{name} is {text[:40]!r}; it is a whole number from 1 to {most}. Leave it out {off}.")
+    return int(text)
 
 
 def _deployment(environ: Mapping[str, str]) -> Deployment | None:

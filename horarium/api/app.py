@@ -25,6 +25,7 @@ from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import HorariumError, Misconfigured
+from horarium.schedule.ceilings import USUAL, Ceilings
 
 _logger = structlog.get_logger(__name__)
 _ROUTERS = tuple(
@@ -54,6 +55,7 @@ def create_app(
     limits: Limits | None = None,
     required_scope: str = WRITE_SCOPE,
     operator_scope: str = OPERATOR_SCOPE,
+    ceilings: Ceilings = USUAL,
     version: str = "unknown",
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> FastAPI:
@@ -69,6 +71,7 @@ def create_app(
         limits=limits or Limits(),
         required_scope=required_scope,
         operator_scope=operator_scope,
+        ceilings=ceilings,
         version=version,
         now=now,
     )

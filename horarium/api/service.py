@@ -23,6 +23,7 @@ from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
 from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
 from horarium.errors import HorariumError, NotFound, Unavailable
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import NAME, Scope
 
 P = ParamSpec("P")
@@ -40,6 +41,7 @@ class Service:
     """One API process.
 
     `required_scope` is what a token must hold for every operation on schedules, `operator_scope` for what operators do.
+    `ceilings` bound what may be enabled here.
     """
 
     catalog: Catalog
@@ -50,6 +52,7 @@ class Service:
     required_scope: str
     version: str
     operator_scope: str = OPERATOR_SCOPE
+    ceilings: Ceilings = USUAL
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     metrics: Metrics = field(default_factory=Metrics)
     counts: Counts = field(default_factory=Counts)

@@ -99,6 +99,7 @@ class Reason(StrEnum):
     OUTPUT_MISSING = "output_missing"
     OUTPUT_FORBIDDEN = "output_forbidden"
     AUTHORITY_UNAVAILABLE = "authority_unavailable"
+    CEILING_EXCEEDED = "ceiling_exceeded"
     NOT_IN_CALENDAR = "not_in_calendar"
     BREAKER_OPEN = "breaker_open"
     VERSION_UNUSABLE = "version_unusable"
@@ -164,6 +165,7 @@ _SENTENCES = {
     Reason.OUTPUT_FORBIDDEN: "The environment may not write to the output target.",
     Reason.AUTHORITY_UNAVAILABLE: "The authority did not answer until the catch-up window had passed.",
     Reason.OUTPUT_MISSING: "The output target of the run request does not exist.",
+    Reason.CEILING_EXCEEDED: "The schedule, or all of them together, declares more runs than this installation allows.",
     Reason.NOT_IN_CALENDAR: "The stored calendar does not select that instant; the run was stopped as a fault of ours.",
     Reason.BREAKER_OPEN: "More runs were about to start than the calendar declares; the run was stopped as a fault of ours.",
     Reason.VERSION_UNUSABLE: "This release cannot evaluate the stored version, so nothing of it runs.",

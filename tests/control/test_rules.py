@@ -162,6 +162,7 @@ ELSEWHERE = {
     Reason.NOT_IN_CALENDAR: "a matter of the stored calendar: test_admission.py",
     Reason.VERSION_UNUSABLE: "a matter of the stored version: test_unusable_versions.py",
     Reason.AUTHORITY_UNAVAILABLE: "no fact at all, but none: test_asking.py",
+    Reason.CEILING_EXCEEDED: "a setting of the installation, and no declaration: test_ceilings.py",
     "breaker_open": "a fault of ours, which no declaration makes",
 }
 
