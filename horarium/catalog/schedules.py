@@ -195,9 +195,11 @@ def insert_activation(
     now: datetime,
     since: datetime,
     ended_as: Reason | None = None,
+    runs_per_month: int | None = None,
 ) -> Activation:
     """The next generation; it becomes the schedule's current one. One with `ended_as` never fires.
 
+    `runs_per_month` is what it declares, as counted now; None for one that never fires.
     The epoch and the reset generation of the environment are kept: it fires only as long as they stay.
     """
     enabled = ended_as is None
@@ -217,6 +219,7 @@ def insert_activation(
             catchup_started=0,
             allowance=0,
             declared_until=since,
+            runs_per_month=runs_per_month,
             environment_epoch=environment.authority_epoch,
             reset_generation=environment.reset_generation,
             workflow_closed=not enabled,

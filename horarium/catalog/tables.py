@@ -210,6 +210,15 @@ Index(
     sqlite_where=text("ended_at IS NOT NULL AND workflow_closed IS 0"),
     postgresql_where=text("ended_at IS NOT NULL AND workflow_closed IS false"),
 )
+# In the order of activation, with what is added up: the ceiling of all schedules is asked for at each occurrence.
+Index(
+    "ix_activations_in_order",
+    activations.c.changed_at,
+    activations.c.id,
+    activations.c.runs_per_month,
+    sqlite_where=text("ended_at IS NULL"),
+    postgresql_where=text("ended_at IS NULL"),
+)
 
 entries = Table(
     "entries",

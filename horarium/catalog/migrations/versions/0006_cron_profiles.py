@@ -16,6 +16,13 @@ _KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     # Without a count for what was enabled before: nobody counted it then.
     op.add_column("activations", sa.Column("runs_per_month", sa.Integer(), nullable=True))
+    op.create_index(
+        "ix_activations_in_order",
+        "activations",
+        ["changed_at", "id", "runs_per_month"],
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    )
     op.add_column("runs", sa.Column("start_event", sa.String(length=200), nullable=True))
     op.add_column("runs", sa.Column("event_data", sa.JSON(), nullable=True))
     op.create_table(
@@ -70,6 +77,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_index("ix_activations_in_order", "activations")
     for table in ("thread_events", "threads", "profiles"):
         op.drop_table(table)
     for table, name in (("runs", "event_data"), ("runs", "start_event"), ("activations", "runs_per_month")):
