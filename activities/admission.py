@@ -24,6 +24,7 @@ from horarium.control import admission, dispatching
 from horarium.control.admission import Admission, Pending
 from horarium.control.dispatching import Decided, Ended
 from horarium.errors import Unavailable
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import RunKey
 
 HEARTBEAT_EVERY = timedelta(milliseconds=500)
@@ -63,12 +64,14 @@ class Admissions:
         gateway: HttpGateway,
         *,
         waits: int = WAITS,
+        ceilings: Ceilings = USUAL,
     ) -> None:
         self._catalog = catalog
         self._authority = authority
         self._client = client
         self._clock = clock
         self._gateway = gateway
+        self._ceilings = ceilings
         self._handover = Handover(catalog, gateway, clock)
         self._room = asyncio.Semaphore(waits)
 
@@ -98,6 +101,7 @@ class Admissions:
                     owner=owner,
                     now=self._clock.now(),
                     keys_of=self._gateway.keys_of,
+                    ceilings=self._ceilings,
                 )
             except Unavailable as silence:
                 if pending is None or answers.unanswered is None:

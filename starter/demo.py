@@ -148,7 +148,13 @@ async def _enabled(catalog: Catalog, settings: Settings, key: ScheduleKey) -> No
     while True:
         try:
             changed = await catalog.write(
-                enable, key, Reviewed(), settings.content, by=settings.principal, now=datetime.now(UTC)
+                enable,
+                key,
+                Reviewed(),
+                settings.content,
+                by=settings.principal,
+                now=datetime.now(UTC),
+                ceilings=settings.ceilings,
             )
         except Unavailable:
             # The workers have only just begun to say that they are there.

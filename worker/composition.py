@@ -83,7 +83,9 @@ def run_worker(
     """Admission, and what is between us and agents elsewhere. An `authority` that is given stays the caller's to close."""
     clock = clock or WorkerClock()
     gateway = HttpGateway(settings.public_url, now=clock.now)
-    admissions = Admissions(catalog, authority or settings.authority, client, clock, gateway)
+    admissions = Admissions(
+        catalog, authority or settings.authority, client, clock, gateway, ceilings=settings.ceilings
+    )
     outcomes = HttpOutcomes(catalog, gateway, client, clock)
     return Worker(
         client,

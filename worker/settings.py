@@ -14,7 +14,7 @@ from horarium.authority.content import ContentFolder
 from horarium.authority.local import LocalAuthority
 from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
-from horarium.schedule.ceilings import USUAL, Ceilings
+from horarium.schedule.ceilings import PER_PROFILE, TOTAL, USUAL, Ceilings
 from horarium.schedule.identity import Scope
 
 _BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
@@ -31,8 +31,6 @@ MOST_RUNS = 10**12
 """Beyond that a ceiling is no ceiling."""
 MOST_DAYS = 36_500
 """A hundred years of thread events."""
-_PER_PROFILE = "SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH"
-_TOTAL = "SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH"
 _RETENTION = "SCHEDULER_EVENT_RETENTION_DAYS"
 
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
@@ -135,8 +133,8 @@ class Settings:
             "HORARIUM_PUBLIC_URL": self.public_url,
             "HORARIUM_DEPLOYMENT": "" if self.deployment is None else self.deployment.name,
             "HORARIUM_BUILD_ID": "" if self.deployment is None else self.deployment.build_id,
-            _PER_PROFILE: str(self.ceilings.per_profile),
-            _TOTAL: "" if self.ceilings.total is None else str(self.ceilings.total),
+            PER_PROFILE: str(self.ceilings.per_profile),
+            TOTAL: "" if self.ceilings.total is None else str(self.ceilings.total),
             _RETENTION: "" if self.event_retention_days is None else str(self.event_retention_days),
         }
 
@@ -181,8 +179,8 @@ def ceilings_from(environ: Mapping[str, str]) -> Ceilings:
     `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH`, off where it is not set. Raises `Misconfigured`.
     """
     return Ceilings(
-        per_profile=_bounded(environ, _PER_PROFILE, MOST_RUNS, off=f"for {USUAL.per_profile}") or USUAL.per_profile,
-        total=_bounded(environ, _TOTAL, MOST_RUNS, off="to bound nothing"),
+        per_profile=_bounded(environ, PER_PROFILE, MOST_RUNS, off=f"for {USUAL.per_profile}") or USUAL.per_profile,
+        total=_bounded(environ, TOTAL, MOST_RUNS, off="to bound nothing"),
     )
 
 

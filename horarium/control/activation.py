@@ -19,9 +19,11 @@ from horarium.catalog.schedules import (
 )
 from horarium.catalog.versions import Version
 from horarium.control import events
+from horarium.control.ceilings import objections as over_ceilings
 from horarium.control.ending import end_activation
-from horarium.control.judgement import judge, question_about
+from horarium.control.judgement import enabler_of, judge, question_about
 from horarium.errors import Conflict, NotAdmissible, Refused, Unavailable
+from horarium.schedule.ceilings import USUAL, Ceilings, runs_per_month
 from horarium.schedule.identity import ActivationKey, ScheduleKey
 from horarium.schedule.ledger import Reason
 
@@ -57,6 +59,7 @@ def enable(
     by: str,
     now: datetime,
     receipt_id: str | None = None,
+    ceilings: Ceilings = USUAL,
 ) -> Changed:
     """Make a version fire from now on; nothing of the past fires.
 
@@ -65,21 +68,24 @@ def enable(
     Enabling what is enabled makes a new generation and ends the old one. Raises `Unavailable` while a runtime worker is
     missing, `Conflict` where something else was reviewed, `NotAdmissible` with every reason that an occurrence would meet now,
     `InvalidSchedule` where this release cannot evaluate the version. `content` must not block: `asked_outside` of
-    `horarium.authority.asking` is the way to call this.
+    `horarium.authority.asking` is the way to call this. `ceilings` are those that the installation is set up with.
     """
     environment, schedule, current = present(connection, key, reviewed)
     version = reviewed_version(connection, schedule, reviewed, default=schedule.head_revision)
     now = require_execution(connection, environment, "Enabling", now=now)
-    _ = version.configuration.calendar  # raises where this release cannot evaluate it
-    question = question_about(schedule, version, person=by)
+    declared = runs_per_month(version.configuration.calendar, now=now)  # raises where this release cannot evaluate it
+    question = question_about(schedule, version, person=enabler_of(schedule, by))
     judgement = judge(connection, question, content, now=now, environment=environment)
+    over = over_ceilings(connection, schedule, version, None, ceilings, now=now)
     against = [
         {"code": each.reason.value, "sentence": each.sentence, "evidence": dict(each.evidence)}
-        for each in judgement.objections
+        for each in (*judgement.objections, *over)
     ]
     if against:
         raise NotAdmissible(against)
-    change = _Change(connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id)
+    change = _Change(
+        connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id, runs_per_month=declared
+    )
     return change.make("enabled", ends=Reason.SUPERSEDED)
 
 
@@ -224,6 +230,7 @@ class _Change:
     by: str
     now: datetime
     receipt_id: str | None
+    runs_per_month: int | None = None
 
     def make(self, kind: str, *, ends: Reason) -> Changed:
         """End the current activation, begin the next one, and tell both."""
@@ -238,6 +245,7 @@ class _Change:
             now=self.now,
             since=since,
             ended_as=None if ends is Reason.SUPERSEDED else ends,
+            runs_per_month=self.runs_per_month,
         )
         after = events.activated(connection, schedule, activation)
         if ends is Reason.SUPERSEDED and current is not None and current.is_live:

@@ -16,9 +16,12 @@ from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
 from horarium.catalog.versions import Version
-from horarium.control import breaker, v0_events
-from horarium.control.judgement import Judgement, judge, person_of, question_about
+from horarium.control import breaker, threads, v0_events
+from horarium.control.ceilings import keep_count
+from horarium.control.ceilings import objection as over_ceiling
+from horarium.control.judgement import TRIED_ONCE, Judgement, judge, person_of, question_about
 from horarium.errors import Unavailable
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.facts import OVERDUE
 from horarium.schedule.identity import ActivationKey, RunKey, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
@@ -64,12 +67,14 @@ ADMISSION = "system:admission"
 """Who acts where a run comes to its admission too late."""
 
 
-def decide(connection: Connection, key: RunKey, content: Content, *, owner: str, now: datetime) -> Admission:
+def decide(
+    connection: Connection, key: RunKey, content: Content, *, owner: str, now: datetime, ceilings: Ceilings = USUAL
+) -> Admission:
     """Decide a staged run, once. A later attempt of the same owner is given the same decision; another owner, none.
 
     `content` was asked about the run's request before, outside of the transaction. Raises `Unavailable` before the nominal
     time: whoever asks waits, by its own clock, and asks again; and where the content did not answer, as long as the run is
-    inside its window.
+    inside its window. `ceilings` are those that the installation is set up with.
     """
     if now < key.nominal_time:
         early = (key.nominal_time - now).total_seconds()
@@ -96,7 +101,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
         # The schedule's next step sends the activation to review for the same.
         unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
         return _refused(connection, schedule, entry, key, unusable, looked_at={}, now=now)
-    person = person_of(activation, run)
+    person = person_of(schedule, activation, run)
     if now - run.window_from > version.configuration.policy.catchup_window:
         return _too_late(connection, schedule, entry, key, content, now=now)
     question = question_about(schedule, version, person=person)
@@ -105,6 +110,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
         _unselected(key, activation, version),
         next(iter(judgement.objections), None),
         _unreserved(question, content, judgement),
+        _over_ceiling(connection, schedule, version, activation, ceilings, key=key, now=now),
         breaker.objection(connection, schedule, activation, key),
     )
     objection = next((each for each in against if each is not None), None)
@@ -121,7 +127,7 @@ def decide(connection: Connection, key: RunKey, content: Content, *, owner: str,
     evidence = {
         **judgement.evidence,
         "version": {"revision": version.revision, "digest": version.digest},
-        "dispatch": _way(judgement),
+        "dispatch": _way(schedule, judgement),
     }
     ledger.change_run(
         connection,
@@ -157,7 +163,7 @@ def pending(connection: Connection, key: RunKey) -> Pending | None:
     if version.is_damaged:
         return Pending(question=None, window_from=run.window_from, until=run.window_from)
     return Pending(
-        question=question_about(found[0], version, person=person_of(found[1], run)),
+        question=question_about(found[0], version, person=person_of(found[0], found[1], run)),
         window_from=run.window_from,
         until=run.window_from + version.configuration.policy.catchup_window,
     )
@@ -196,6 +202,23 @@ def _unselected(key: RunKey, activation: Activation, version: Version) -> Object
     return Objection(reason=Reason.NOT_IN_CALENDAR, sentence=sentence, evidence={})
 
 
+def _over_ceiling(
+    connection: Connection,
+    schedule: Schedule,
+    version: Version,
+    activation: Activation,
+    ceilings: Ceilings,
+    *,
+    key: RunKey,
+    now: datetime,
+) -> Objection | None:
+    """What the ceilings have against one more occurrence. A run by hand is none."""
+    if key.trigger != BY_CALENDAR:
+        return None
+    keep_count(connection, version, activation, now=now)
+    return over_ceiling(connection, schedule, version, activation, ceilings, now=now)
+
+
 def _too_late(
     connection: Connection, schedule: Schedule, entry: ledger.Entry, key: RunKey, content: Content, *, now: datetime
 ) -> Admission:
@@ -210,6 +233,9 @@ def _too_late(
         return _refused(connection, schedule, entry, key, unanswered, looked_at={}, now=now)
     ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
     v0_events.tell_missed(connection, schedule, key, Reason.OUTSIDE_WINDOW, by=ADMISSION, now=now)
+    run = ledger.find_run(connection, key.run_id)
+    missed, why = Disposition.MISSED, Reason.OUTSIDE_WINDOW
+    threads.tell_ended(connection, schedule, key, run, disposition=missed, reason=why, now=now)
     money.release(connection, key.run_id, now=now)
     return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
 
@@ -252,22 +278,23 @@ def _unreserved(question: Question, content: Content, judgement: Judgement) -> O
     )
 
 
-def _way(judgement: Judgement) -> dict[str, object]:
+def _way(schedule: Schedule, judgement: Judgement) -> dict[str, object]:
     """How the run reaches its agent, as it was when it was decided. It is repeated to whoever asks again."""
     agent, registered = judgement.agent, judgement.registered
+    once = schedule.contract in TRIED_ONCE
     if agent.gateway == "http" or registered is None:
         return {
             "gateway": agent.gateway,
             "destination": agent.destination,
             "max_run_seconds": agent.max_run_seconds,
-            "idempotent": agent.idempotent,
+            "idempotent": agent.idempotent and not once,
         }
     discovered = registered.discovery
     return {
         "gateway": agent.gateway,
         "task_queue": str(discovered["task_queue"]),
         "max_run_seconds": min(agent.max_run_seconds, int(discovered["max_run_seconds"])),
-        "idempotent": bool(discovered["idempotent"]),
+        "idempotent": bool(discovered["idempotent"]) and not once,
     }
 
 
@@ -296,6 +323,8 @@ def _refused(
     money.release(connection, key.run_id, now=now)
     evidence = {**looked_at, "sentence": objection.sentence, **objection.evidence}
     ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
+    run = ledger.find_run(connection, key.run_id)
+    threads.tell_refused(connection, schedule, key, run, reason=objection.reason, sentence=objection.sentence, now=now)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
 
 

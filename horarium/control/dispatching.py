@@ -29,6 +29,7 @@ from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_
 from horarium.control.judgement import halt_of
 from horarium.control.running import Outcome, config_of, hash_of, settle
 from horarium.errors import Misconfigured
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from horarium.schedule.ledger import Disposition, Reason
 
@@ -174,9 +175,10 @@ def decide(
     owner: str,
     now: datetime,
     keys_of: Callable[[str], Keys] = keys_named,
+    ceilings: Ceilings = USUAL,
 ) -> Decided:
     """Decide a run as `admission.decide` does, and claim it in the same transaction, so that nothing changes in between."""
-    decided = admission.decide(connection, key, content, owner=owner, now=now)
+    decided = admission.decide(connection, key, content, owner=owner, now=now, ceilings=ceilings)
     if decided.dispatch is None or decided.dispatch.gateway != HTTP:
         return Decided(admission=decided)
     try:

@@ -34,6 +34,7 @@ from horarium.control.requests import (
     read_publication,
     read_request,
 )
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope, instant_text, schedule_key
 
 
@@ -93,11 +94,13 @@ def set_activation(
     now: datetime,
     schedule_id: str | None = None,
     required_scope: str = WRITE_SCOPE,
+    ceilings: Ceilings = USUAL,
 ) -> Receipt:
     """Enable an exact version, or pause the one that is enabled; by a person.
 
     `schedule_id` is the schedule that the request was sent to. Enabling raises `Unavailable` while a runtime worker is
     missing, `Refused` with `runtime_unconfigured`, and `NotAdmissible` with every reason that an occurrence would meet now.
+    `ceilings` are those that the installation is set up with.
     """
     authorize(principal, scope, required_scope, human=True)
     asked = read_request(ActivateRequest, request, schedule_id=schedule_id)
@@ -108,7 +111,9 @@ def set_activation(
         if not asked.enabled:
             paused = activation.pause(connection, schedule, reviewed, by=by, now=now, receipt_id=receipt_id)
             return _changed(connection, paused, warnings=())
-        enabled = activation.enable(connection, schedule, reviewed, content, by=by, now=now, receipt_id=receipt_id)
+        enabled = activation.enable(
+            connection, schedule, reviewed, content, by=by, now=now, receipt_id=receipt_id, ceilings=ceilings
+        )
         return _changed(connection, enabled, warnings=calendar_warnings(enabled.version.configuration, now=now))
 
     return perform(
@@ -213,7 +218,7 @@ def trigger(
 def run_to_start(scope: Scope, receipt: Receipt) -> RunKey | None:
     """The manual run that a receipt is of, to be started after the commit. A run that was started before is not again."""
     document = receipt.document
-    if document["operation"] != "trigger":
+    if document["operation"] not in {"trigger", "profile_trigger"}:
         return None
     return RunKey(
         activation=_activation_key(scope, document, document["generation"]),

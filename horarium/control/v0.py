@@ -41,6 +41,7 @@ from horarium.control.publication import calendar_warnings, publish
 from horarium.control.receipts import Receipt, perform
 from horarium.control.records import MAX_PAGE
 from horarium.errors import Conflict, InvalidSchedule, NotFound, Refused
+from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Fate, Reason, Span
@@ -62,6 +63,7 @@ def create(
     content: Content,
     now: datetime,
     required_scope: str = WRITE_SCOPE,
+    ceilings: Ceilings = USUAL,
 ) -> Receipt:
     """Create a schedule and enable it. The receipt's `schedule_id` is its name from now on.
 
@@ -74,7 +76,9 @@ def create(
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         schedule = schedule_key(scope, str(uuid.uuid4()))
         _store(connection, schedule, asked, by=principal.name, now=now, receipt_id=receipt_id)
-        return _enable(connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id)
+        return _enable(
+            connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id, ceilings=ceilings
+        )
 
     return perform(
         connection, scope, principal, key, operation="v0_create", body=document, expected=None, now=now, act=act
@@ -92,6 +96,7 @@ def update(
     content: Content,
     now: datetime,
     required_scope: str = WRITE_SCOPE,
+    ceilings: Ceilings = USUAL,
 ) -> Receipt:
     """Replace what a schedule does. An enabled one, and a one-shot that has run, goes on with it; a paused one stays paused."""
     authorize(principal, scope, required_scope, human=True)
@@ -103,7 +108,9 @@ def update(
         _store(connection, schedule, asked, by=principal.name, now=now, receipt_id=receipt_id)
         if current is None or not _goes_on(current):
             return _about(connection, schedule, ended=None, warnings=())
-        return _enable(connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id)
+        return _enable(
+            connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id, ceilings=ceilings
+        )
 
     body = {"schedule_id": schedule.schedule_id, "document": document}
     return perform(connection, scope, principal, key, operation="v0_update", body=body, expected=None, now=now, act=act)
@@ -143,6 +150,7 @@ def resume(
     content: Content,
     now: datetime,
     required_scope: str = WRITE_SCOPE,
+    ceilings: Ceilings = USUAL,
 ) -> Receipt:
     """Fire again, as the newest version says. Raises `Conflict` with `not_paused` where it does."""
     authorize(principal, scope, required_scope, human=True)
@@ -156,7 +164,9 @@ def resume(
                 f"Schedule {schedule.schedule_id} is enabled, so there is nothing to resume.",
                 next_step="Read it again.",
             )
-        return _enable(connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id)
+        return _enable(
+            connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id, ceilings=ceilings
+        )
 
     return perform(
         connection, scope, principal, key, operation="v0_resume", body=_body(schedule), expected=None, now=now, act=act
@@ -337,10 +347,19 @@ def _bound_run(connection: Connection, scope: Scope, target: Target) -> Mapping[
 
 
 def _enable(
-    connection: Connection, key: ScheduleKey, content: Content, *, by: str, now: datetime, receipt_id: str
+    connection: Connection,
+    key: ScheduleKey,
+    content: Content,
+    *,
+    by: str,
+    now: datetime,
+    receipt_id: str,
+    ceilings: Ceilings,
 ) -> dict[str, Any]:
     earlier = _current(connection, _require(connection, key))
-    changed = activation.enable(connection, key, Reviewed(), content, by=by, now=now, receipt_id=receipt_id)
+    changed = activation.enable(
+        connection, key, Reviewed(), content, by=by, now=now, receipt_id=receipt_id, ceilings=ceilings
+    )
     passed = _passed(changed.version, changed.activation)
     if passed is not None:
         _enter_passed(connection, key, changed.activation, passed, earlier)

@@ -14,6 +14,9 @@ MONTH: Final = timedelta(days=30)
 """What the ceilings count in."""
 EVERY_MINUTE: Final = 43_200
 """Runs a month of the densest cron there is, so that a profile is refused nothing unless an operator allows less."""
+PER_PROFILE: Final = "SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH"
+TOTAL: Final = "SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH"
+"""What an operator sets: a refusal names it."""
 _MOMENT: Final = timedelta(microseconds=1)
 
 

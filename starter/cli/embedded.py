@@ -86,6 +86,7 @@ class Embedded:
                     key,
                     content=content,
                     now=_now(),
+                    ceilings=self._settings.ceilings,
                 ),
             )
         return receipt.document

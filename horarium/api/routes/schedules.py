@@ -12,7 +12,7 @@ from horarium.api.bodies import READ_IN_LOOP, idempotency_key, read_document, uu
 from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX, ResourceId, ScheduleId, schedule_in_path
 from horarium.api.service import Authorized, Call
-from horarium.authority.asking import Content, asked_outside
+from horarium.authority.asking import asked_outside
 from horarium.control import operations, pages, records
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
@@ -178,13 +178,13 @@ async def trigger_run(call: Authorized, schedule_id: ScheduleId, request: Reques
 async def _change(
     call: Call, schedule_id: str, request: Request, change: Any, *, name: str, asks: bool = False
 ) -> JSONResponse:
-    """Carry out a change by a person; with `asks`, one that has to know about contents."""
+    """Carry out a change by a person; with `asks`, one that enables, and has to know about contents and the ceilings."""
     require_human(call.principal)
     key, service = idempotency_key(request), call.service
     found = schedule_in_path(call, schedule_id).schedule_id
     document = await read_document(request, service.limits)
 
-    def perform(connection: Connection, /, **known: Content) -> Receipt:
+    def perform(connection: Connection, /, **known: Any) -> Receipt:
         receipt: Receipt = change(
             connection,
             call.principal,
@@ -203,7 +203,9 @@ async def _change(
         return _answer(call, await service.write(perform))
     return _answer(
         call,
-        await asked_outside(service.authority, lambda content: service.write(perform, content=content)),
+        await asked_outside(
+            service.authority, lambda content: service.write(perform, content=content, ceilings=service.ceilings)
+        ),
     )
 
 
