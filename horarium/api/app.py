@@ -18,7 +18,7 @@ from horarium.api.hands import Hands
 from horarium.api.limits import Limits
 from horarium.api.problems import Rejected
 from horarium.api.routes import authority as authority_routes
-from horarium.api.routes import environments, health, inputs, ledger, outcomes, previews, receipts, runs, schedules
+from horarium.api.routes import environments, health, inputs, ledger, outcomes, previews, receipts, runs, schedules, v0
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
 from horarium.authority.asking import Authority
@@ -34,6 +34,7 @@ _ROUTERS = tuple(
         environments,
         schedules,
         previews,
+        v0,
         receipts,
         ledger,
         runs,
@@ -43,7 +44,7 @@ _ROUTERS = tuple(
         health,
     )
 )
-_TAGS = ("Environment", "Schedules", "Receipts", "Ledger", "Runs", "Authority", "Operations")
+_TAGS = ("Environment", "Schedules", "Scheduler v0", "Receipts", "Ledger", "Runs", "Authority", "Operations")
 
 
 def create_app(

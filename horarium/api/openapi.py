@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 from horarium.api import problems, requests
 from horarium.api.examples import KEY
 from horarium.api.models import Problem
+from horarium.api.v0_models import V0NoDocument, V0ScheduleDocument
 from horarium.authority.file import AuthorityFile
 from horarium.control.administration import (
     ApproveRequest,
@@ -82,6 +83,7 @@ def operation(
     refuses: tuple[int, ...] = SEEN,
     body: type[BaseModel] | None = None,
     body_example: object = None,
+    body_required: bool = True,
     keyed: bool = False,
 ) -> dict[str, Any]:
     """What a route's decorator is told: the answer and the body, each with its example, and the refusals.
@@ -94,7 +96,7 @@ def operation(
     if body is not None:
         refuses = (*refuses, *WITH_BODY)
         extra["requestBody"] = {
-            "required": True,
+            "required": body_required,
             "content": {
                 "application/json": {
                     "schema": {"$ref": f"#/components/schemas/{body.__name__}"},
@@ -145,6 +147,8 @@ def describe(app: FastAPI, routes: Iterable[BaseRoute]) -> dict[str, Any]:
         AuthorityFile,
         requests.Configuration,
         requests.PreviewRequest,
+        V0ScheduleDocument,
+        V0NoDocument,
     ]
     _, definitions = models_json_schema(
         [(model, "validation") for model in described], ref_template="#/components/schemas/{model}"
