@@ -148,6 +148,8 @@ PREVIEW: Final = {
     "timezone": "Europe/Zurich",
     "tzdata": "2026.1",
     "runs_per_30_days": 20,
+    "contract": None,
+    "translation": {"calendar": CALENDAR, "sentence": "Equals the canonical calendar shown."},
 }
 
 STOPPED: Final = {

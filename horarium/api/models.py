@@ -125,8 +125,8 @@ class Receipt(BaseModel):
 
     receipt_id: UUID
     operation: str = Field(
-        description="`publish`, `enable`, `pause`, `retire`, `trigger` or `cancel_run`; or an act of an operator, whose "
-        "receipt has parts of its own."
+        description="`publish`, `enable`, `pause`, `retire`, `trigger` or `cancel_run`; of scheduler v0 `v0_create`, "
+        "`v0_update`, `v0_pause`, `v0_resume` or `v0_disable`; or an act of an operator, whose receipt has parts of its own."
     )
     schedule_id: UUID | None = Field(default=None, description="Not of most acts of operators.")
     resource_id: UUID | None = Field(
@@ -136,9 +136,14 @@ class Receipt(BaseModel):
     generation: int | None = Field(
         default=None, description="The activation that it made, or that a triggered run is of. Not of `publish`."
     )
-    enabled: bool | None = Field(default=None, description="What an `enable`, a `pause` or a `retire` made of it.")
+    enabled: bool | None = Field(
+        default=None,
+        description="What an `enable`, a `pause` or a `retire` made of it; of scheduler v0, whether the schedule fires now. A "
+        "one-shot whose instant has passed does not.",
+    )
     ended_generation: int | None = Field(
-        default=None, description="The activation before the one that was made; null where there was none."
+        default=None,
+        description="The activation before the one that was made; null where there was none, or none was made.",
     )
     run_id: UUID | None = Field(default=None, description="The run that was triggered, or asked to end.")
     trigger: str | None = Field(
@@ -350,8 +355,19 @@ class Applied(BaseModel):
     replayed: bool = Field(default=False)
 
 
+class Translation(Answer):
+    """The canonical calendar of the same instants."""
+
+    calendar: dict[str, Any] | None = Field(
+        description="The document, or null where a calendar of the same fields selects others. Its `start_at` counts."
+    )
+    sentence: str = Field(
+        description="That they are equal and from when on, or which change of the clock tells them apart."
+    )
+
+
 class Preview(Answer):
-    """The instants that a calendar selects. Nothing was stored."""
+    """The instants that a document selects. Nothing was stored."""
 
     occurrences: list[AwareDatetime]
     count: int = Field(description="How many there are, also where the list was cut.")
@@ -361,6 +377,10 @@ class Preview(Answer):
     timezone: str = Field(description="The zone whose wall clock was followed.")
     tzdata: str = Field(description="The release of the zone data.")
     runs_per_30_days: int = Field(description="Instants in the 30 days from the start of the preview.")
+    contract: Literal["schedules", "scheduler_v0", "cron_profiles"] | None = Field(
+        description="Whose document it is; null for a timing by itself."
+    )
+    translation: Translation
 
 
 class Healthy(Answer):

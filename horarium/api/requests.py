@@ -111,7 +111,7 @@ class Configuration(Body):
 
 
 class PreviewRequest(Body):
-    """What to preview: a whole configuration, a calendar, or a timing as a version stores it."""
+    """What to preview: a document of any contract, a calendar, a cron, or a timing as a version stores it."""
 
     spec: Configuration | Calendar | dict[str, object]
     from_: str | None = Field(default=None, alias="from", description="The first instant, RFC 3339; else now.")

@@ -1,13 +1,20 @@
-"""What a calendar will do, before anything is published: its instants, and what changes of the clock do to them."""
+"""What a document will do, before anything is published: its instants, and what changes of the clock do to them."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
-from horarium.calendar import Calendar, clock_changes, parse_calendar, parse_timing, tzdata_version
-from horarium.errors import Refused
+from horarium.calendar import Calendar, clock_changes, parse_timing, tzdata_version
+from horarium.calendar.cron import POSITION_NAMES
+from horarium.calendar.translation import EQUAL, translate
+from horarium.errors import Fault, InvalidSchedule, Refused
 from horarium.schedule.configuration import parse_configuration
 from horarium.schedule.identity import instant_text
+from horarium.schedule.profiles import parse_profile
+from horarium.schedule.timing import CALENDAR
+from horarium.schedule.v0 import parse_v0
 
 MAX_LISTED = 100_000
 """Instants that one preview lists at the most."""
@@ -15,21 +22,96 @@ MAX_WINDOW = timedelta(days=36_525)
 """Of 100 years. To count a dense calendar whose rules overlap takes some tenths of a millisecond for each day."""
 MAX_NOTES = 1_000
 """Sentences that one preview gives at the most."""
-_TIMINGS = frozenset({"calendar", "cron", "instant"})
+SCHEDULES: Final = "schedules"
+SCHEDULER_V0: Final = "scheduler_v0"
+CRON_PROFILES: Final = "cron_profiles"
+_TIMINGS = frozenset({CALENDAR, "cron", "instant"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What a document says of time.
+
+    `contract` is the one whose document it is, None for a timing by itself. `timing` is as a version stores it, and `calendar`
+    the same ready to evaluate.
+    """
+
+    contract: str | None
+    timing: Mapping[str, Any]
+    calendar: Calendar
+
+
+def read_spec(document: object) -> Spec:
+    """Read a document that a person may preview, or raise `InvalidSchedule` with every fault.
+
+    That is a document of any contract: a configuration, a schedule of scheduler v0, a profile with its `config`. Or a timing
+    by itself: a canonical calendar, the five positions of a cron with their zone, or what a version stores, an object with
+    `calendar`, `cron` or `instant` alone. Which of them is meant is told by the names in it.
+    """
+    names = set(document) if isinstance(document, dict) else set()
+    for telling, read in _KINDS:
+        if telling(names):
+            return read(document)
+    configuration = parse_configuration(document)
+    return Spec(contract=SCHEDULES, timing=configuration.timing, calendar=configuration.calendar)
 
 
 def calendar_of(document: object) -> Calendar:
-    """The calendar in a document that a person may preview, or `InvalidSchedule` with every fault.
+    """The calendar in a document that a person may preview. Raises as `read_spec` does."""
+    return read_spec(document).calendar
 
-    That is a whole configuration, a canonical calendar by itself, or a timing as a version stores it: an object with
-    `calendar`, `cron` or `instant` alone.
-    """
-    if isinstance(document, dict):
-        if document and set(document) <= _TIMINGS:
-            return parse_timing(document)
-        if "calendars" in document or "intervals" in document:
-            return parse_calendar(document)
-    return parse_configuration(document).calendar
+
+def about(spec: Spec, *, since: datetime) -> dict[str, Any]:
+    """Whose document it is, and the `translation` of its timing from `since` on: see `horarium.calendar.translation`."""
+    if CALENDAR in spec.timing:
+        translation = {"calendar": spec.timing[CALENDAR], "sentence": EQUAL}
+    else:
+        found = translate(spec.calendar, since=since)
+        translation = {"calendar": found.calendar, "sentence": found.sentence}
+    return {"contract": spec.contract, "translation": translation}
+
+
+def _timing(document: Any) -> Spec:
+    return Spec(contract=None, timing=document, calendar=parse_timing(document))
+
+
+def _bare(kind: str) -> Callable[[Any], Spec]:
+    """Read a timing whose document stands without its name around it."""
+
+    def read(document: Any) -> Spec:
+        timing = {kind: document}
+        try:
+            return Spec(contract=None, timing=timing, calendar=parse_timing(timing))
+        except InvalidSchedule as refused:
+            before = f"/{kind}"
+            raise InvalidSchedule(
+                [Fault(each.pointer.removeprefix(before), each.code, each.sentence) for each in refused.faults]
+            ) from None
+
+    return read
+
+
+def _v0(document: Any) -> Spec:
+    schedule = parse_v0(document)
+    return Spec(contract=SCHEDULER_V0, timing=schedule.timing, calendar=schedule.calendar)
+
+
+def _profile(document: Any) -> Spec:
+    profile = parse_profile(document)
+    if profile.cron is None or profile.calendar is None:
+        sentence = "This profile has no cron, so it is never due and there is nothing to preview."
+        raise InvalidSchedule([Fault("/config/cron", "no_cron", sentence)])
+    return Spec(contract=CRON_PROFILES, timing={"cron": profile.cron}, calendar=profile.calendar)
+
+
+_KINDS: Final[tuple[tuple[Callable[[set[Any]], bool], Callable[[Any], Spec]], ...]] = (
+    (lambda names: bool(names) and names <= _TIMINGS, _timing),
+    (lambda names: bool(names & {"calendars", "intervals"}), _bare(CALENDAR)),
+    (lambda names: bool(names & {"type", "spec", "target"}), _v0),
+    (lambda names: "config" in names, _profile),
+    (lambda names: bool(names & set(POSITION_NAMES)), _bare("cron")),
+)
+"""How the names in a document tell what it is, and what reads it. Anything else is a configuration."""
 
 
 def preview(

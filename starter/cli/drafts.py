@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from horarium.calendar import Calendar
 from horarium.calendar.zones import local_time
 from horarium.control import preview as previewing
 from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
 from starter.cli.place import Where, scope_of, served
 from starter.cli.printing import Output, print_fields, print_table, show, wants_table
+from starter.cli.timings import in_words
 from starter.documents import read_checked
 
 LISTED_IN_TABLE = 1_000
@@ -61,24 +61,30 @@ async def preview(
 
     Without a server this needs no installation.
     """
-    document, calendar = read_checked(file, previewing.calendar_of)
+    document, spec = read_checked(file, previewing.read_spec)
     if count is None and until is None:
         count = LISTED_BY_DEFAULT
     most = LISTED_IN_TABLE if wants_table(output) else previewing.MAX_LISTED
     limit = min(count or most, most)
     start = since or datetime.now(UTC)
     if where.address is None:
-        answer = previewing.preview(calendar, start=start, until=until, limit=limit)
-        answer["runs_per_30_days"] = calendar.count(start, min(start, _LATEST) + _MONTH)
+        answer = previewing.preview(spec.calendar, start=start, until=until, limit=limit)
+        answer["runs_per_30_days"] = spec.calendar.count(start, min(start, _LATEST) + _MONTH)
+        answer |= previewing.about(spec, since=start)
     else:
         async with served(where.address, scope_of(where)) as server:
             answer = await server.preview(document, since=start, until=until, limit=limit)
-    show(answer, output, lambda: _print(calendar, answer))
+    show(answer, output, lambda: _print(spec, answer))
     return 0
 
 
-def _print(calendar: Calendar, answer: dict[str, Any]) -> None:
-    rows = []
+def _is_canonical(spec: previewing.Spec) -> bool:
+    """Whether a document holds a canonical calendar as it stands, of which nobody has to be shown a translation."""
+    return spec.contract != previewing.SCHEDULER_V0 and "calendar" in spec.timing
+
+
+def _print(spec: previewing.Spec, answer: dict[str, Any]) -> None:
+    calendar, rows = spec.calendar, []
     for number, text in enumerate(answer["occurrences"], start=1):
         local = local_time(datetime.fromisoformat(text), calendar.timezone)
         rows.append((number, f"{local:%a %Y-%m-%d %H:%M:%S %z}", text))
@@ -88,3 +94,8 @@ def _print(calendar: Calendar, answer: dict[str, Any]) -> None:
     print(f"{answer['count']} due{shown}. Zone data {answer['tzdata']}.")
     for note in answer["notes"]:
         print(f"Note: {note}")
+    translation = answer.get("translation")  # a server of an earlier release tells of none
+    if translation is not None and not _is_canonical(spec):
+        print(translation["sentence"])
+        if translation["calendar"] is not None:
+            print(*(f"  {rule}" for rule in in_words(translation["calendar"])), sep="\n")

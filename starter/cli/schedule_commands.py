@@ -60,10 +60,11 @@ def preview(
     server: Server = None,
     output: Form = None,
 ) -> None:
-    """Show when a configuration, or a calendar alone, is due, and what changes of the clock do to it.
+    """Show when a document of any contract, a calendar or a cron is due, and what changes of the clock do to it.
 
-    Without --from from now on; without --until and --count the next 10 instants. Both ends are included. A server lists 1,000
-    instants at the most; without one nothing is needed but this program.
+    Of a cron, an interval or a single instant it also shows the canonical calendar of the same instants, or says which change
+    of the clock makes the difference. Without --from from now on; without --until and --count the next 10 instants. Both ends
+    are included. A server lists 1,000 instants at the most; without one nothing is needed but this program.
     """
     from starter.cli import drafts
 

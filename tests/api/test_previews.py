@@ -16,7 +16,44 @@ def test_a_configuration_a_calendar_and_a_timing_are_previewed_alike(api):
     answers = [preview(api, spec, **{"from": "2026-12-01T00:00:00Z", "limit": 2}).json() for spec in specs]
     assert answers[0]["occurrences"] == ["2026-12-01T00:00:00Z", "2026-12-01T01:00:00Z"]
     assert answers[0]["runs_per_30_days"] == 721
+    assert answers[0].pop("contract") == "schedules"
+    assert [each.pop("contract") for each in answers[1:]] == [None, None]
     assert answers[1] == answers[2] == answers[0]
+
+
+V0 = {
+    "type": "cron",
+    "spec": {"expr": "30 2 * * *", "timezone": "Europe/Zurich"},
+    "target": {"workspace_id": "ws-001", "agent_id": "codex"},
+}
+CRON = {"minute": "30", "hour": "2", "day_of_month": "*", "month": "*", "day_of_week": "*", "timezone": "Europe/Zurich"}
+OTHERS = {"scheduler_v0": V0, "cron_profiles": {"config": {"cron": CRON}}, None: CRON}
+
+
+@pytest.mark.parametrize(("contract", "spec"), OTHERS.items())
+def test_a_cron_of_any_contract_says_which_change_of_the_clock_tells_it_from_a_calendar(api, contract, spec):
+    answer = preview(api, spec, **{"from": "2027-03-27T00:00:00Z", "until": "2027-03-29T00:00:00Z"}).json()
+    assert answer["occurrences"] == ["2027-03-27T01:30:00Z", "2027-03-28T01:00:00Z"]
+    assert answer["notes"] == ["02:30 does not exist on 2027-03-28; runs at 03:00."]
+    assert answer["contract"] == contract
+    assert answer["translation"]["calendar"] is None
+    assert "02:30 does not exist on 2027-03-28" in answer["translation"]["sentence"]
+
+
+def test_what_is_shown_as_equal_is_accepted_and_is_due_at_the_same_instants(api):
+    spec = {**V0, "spec": {"expr": "*/15 7-9 1 * 1", "timezone": "Europe/Zurich"}}
+    window = {"from": "2027-01-01T00:00:00Z", "until": "2028-01-01T00:00:00Z", "limit": 1_000}
+    answer = preview(api, spec, **window).json()
+    again = preview(api, answer["translation"]["calendar"], **window).json()
+    assert answer["translation"]["sentence"] == "Equals the canonical calendar shown."
+    assert (again["occurrences"], again["count"]) == (answer["occurrences"], answer["count"])
+    assert answer["count"] > 500
+
+
+def test_a_fault_of_another_contract_is_told_below_spec(api):
+    answer = preview(api, {**V0, "spec": {"expr": "61 2 * * *"}})
+    assert answer.status_code == 422
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/spec/spec/expr"]
 
 
 def test_an_instant_is_previewed(api):

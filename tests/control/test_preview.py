@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from horarium.control.preview import MAX_NOTES, calendar_of, preview
+from horarium.calendar import parse_calendar
+from horarium.control.preview import MAX_NOTES, about, calendar_of, preview, read_spec
 from horarium.errors import InvalidSchedule, Refused
 
 ANY = {
@@ -130,6 +131,118 @@ KINDS = {
 def test_a_stored_timing_can_be_previewed(document):
     told = preview(calendar_of(document), start=day("2026-12-31"), until=day("2027-01-02"))
     assert told["occurrences"] == ["2027-01-01T00:00:00Z"]
+
+
+POSITIONS = {"minute": "30", "hour": "2", "day_of_month": "*", "month": "*", "day_of_week": "*"}
+IN_BERLIN = {**POSITIONS, "timezone": "Europe/Berlin"}
+AT_NOON = {**POSITIONS, "hour": "12", "timezone": "Europe/Berlin"}
+TARGET = {"workspace_id": "ws-001", "agent_id": "codex"}
+RUN = {
+    "agent_version": "triage@1",
+    "input": "inbox",
+    "output_target": "reports",
+    "grants": [],
+    "budget_id": None,
+    "usage_class": "test_simulation",
+}
+POLICY = {"overlap": "skip", "catchup_window_seconds": 60, "pause_on_failure": False}
+CONFIGURATION = {"name": "Review", **KINDS["calendar"], "policy": POLICY, "run": RUN}
+V0_CRON = {"type": "cron", "spec": {"expr": "30 2 * * *", "timezone": "Europe/Berlin"}, "target": TARGET}
+V0_INTERVAL = {"type": "interval", "spec": {"every_seconds": 60}, "target": TARGET}
+V0_ONE_SHOT = {
+    "type": "one-shot",
+    "spec": {"run_at": "2026-03-25T09:00:00Z"},
+    "target": TARGET,
+    "policy": {"misfire": "skip", "max_concurrent_runs": 1},
+}
+SPECS = {
+    "a configuration": (CONFIGURATION, "schedules", True),
+    "scheduler v0, interval": (V0_INTERVAL, "scheduler_v0", True),
+    "scheduler v0, one-shot": (V0_ONE_SHOT, "scheduler_v0", True),
+    "scheduler v0, cron": (V0_CRON, "scheduler_v0", False),
+    "scheduler v0, cron without a zone": ({**V0_CRON, "spec": {"expr": "30 2 * * *"}}, "scheduler_v0", True),
+    "a profile": ({"config": {"cron": IN_BERLIN, "folder": "in"}, "tenant_id": None}, "cron_profiles", False),
+    "a profile at noon": ({"config": {"cron": AT_NOON}}, "cron_profiles", True),
+    "five positions and a zone": (IN_BERLIN, None, False),
+    "five positions and UTC": ({**POSITIONS, "timezone": "UTC"}, None, True),
+    "a calendar": (KINDS["calendar"]["calendar"], None, True),
+    **{f"a stored {name}": (document, None, True) for name, document in KINDS.items()},
+}
+
+
+@pytest.mark.parametrize(("document", "contract", "equal"), SPECS.values(), ids=SPECS)
+def test_a_document_of_any_contract_is_previewed_and_translated(document, contract, equal):
+    spec = read_spec(document)
+    told = about(spec, since=day("2027-01-01"))
+    assert told["contract"] == contract
+    if not equal:
+        assert told["translation"] == {
+            "calendar": None,
+            "sentence": "A canonical calendar of the same fields differs: 02:30 does not exist on 2027-03-28; runs at 03:00; "
+            "a canonical calendar would skip it.",
+        }
+        return
+    assert told["translation"]["sentence"] == "Equals the canonical calendar shown."
+    shown = parse_calendar(told["translation"]["calendar"])
+    window = {"start": day("2026-01-01"), "until": day("2027-12-31")}
+    assert preview(shown, **window)["count"] == preview(spec.calendar, **window)["count"] > 0
+    assert preview(shown, **window)["occurrences"] == preview(spec.calendar, **window)["occurrences"]
+
+
+def test_a_canonical_calendar_is_shown_as_it_was_written():
+    written = {**KINDS["calendar"]["calendar"], "start_at": "2027-01-01T00:00:00.5Z"}
+    assert about(read_spec(written), since=day("2027-01-01"))["translation"]["calendar"] == written
+    assert (
+        about(read_spec(CONFIGURATION), since=day("2027-01-01"))["translation"]["calendar"]
+        == (CONFIGURATION["calendar"])
+    )
+
+
+CHANGES = {
+    "New York": ("America/New_York", "30 2 * * *", "2027-03-14", ["2027-03-14T07:00:00Z"], "02:30 does not exist on 2027-03-14; runs at 03:00."),
+    "New York, back": ("America/New_York", "30 1 * * *", "2027-11-07", ["2027-11-07T05:30:00Z"], "01:30 happens twice on 2027-11-07; one run, at the first."),
+    "Berlin": ("Europe/Berlin", "30 2 * * *", "2027-03-28", ["2027-03-28T01:00:00Z"], "02:30 does not exist on 2027-03-28; runs at 03:00."),
+    "Berlin, back": ("Europe/Berlin", "30 2 * * *", "2027-10-31", ["2027-10-31T00:30:00Z"], "02:30 happens twice on 2027-10-31; one run, at the first."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("zone", "expression", "date", "instants", "note"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("form", ["v0", "profile", "bare"])
+def test_a_cron_of_any_contract_is_noted_alike_at_a_change_of_the_clock(zone, expression, date, instants, note, form):
+    positions = {**dict(zip(POSITIONS, expression.split(), strict=True)), "timezone": zone}
+    document = {
+        "v0": {**V0_CRON, "spec": {"expr": expression, "timezone": zone}},
+        "profile": {"config": {"cron": positions}},
+        "bare": positions,
+    }[form]
+    told = preview(calendar_of(document), start=day(f"{date}T00:00"), until=day(f"{date}T23:00"))
+    assert (told["occurrences"], told["notes"]) == (instants, [note])
+
+
+@pytest.mark.parametrize("run_at", ["2027-03-28T02:30:00+01:00", "2027-10-31T02:30:00+01:00"])
+def test_a_one_shot_has_an_offset_of_its_own_so_no_change_of_a_clock_concerns_it(run_at):
+    document = {"type": "one-shot", "spec": {"run_at": run_at}, "target": TARGET}
+    told = preview(calendar_of(document), start=day("2027-01-01"), until=day("2028-01-01"))
+    assert (told["count"], told["notes"]) == (1, [])
+
+
+FAULTY = {
+    "scheduler v0": ({**V0_CRON, "spec": {"expr": "61 2 * * *"}, "session_id": 1}, ["/session_id", "/spec/expr"]),
+    "scheduler v0 without its type": ({"spec": {"expr": "1 2 * * *"}, "target": TARGET}, ["/type"]),
+    "a profile": ({"config": {"cron": {**IN_BERLIN, "hour": "24"}}}, ["/config/cron/hour"]),
+    "a profile without a cron": ({"config": {"cron": None}}, ["/config/cron"]),
+    "a profile of nothing": ({"config": None}, ["/config"]),
+    "positions": ({**IN_BERLIN, "minute": "61", "hours": "1"}, ["/hours", "/minute"]),
+    "positions without a zone": (POSITIONS, ["/timezone"]),
+    "a stored cron": ({"cron": POSITIONS}, ["/cron/timezone"]),
+}
+
+
+@pytest.mark.parametrize(("document", "places"), FAULTY.values(), ids=FAULTY)
+def test_each_kind_of_document_is_refused_at_the_places_of_its_own_form(document, places):
+    with pytest.raises(InvalidSchedule) as refused:
+        calendar_of(document)
+    assert sorted(fault.pointer for fault in refused.value.faults) == places
 
 
 @pytest.mark.parametrize("document", [None, [], {}, "x", {"cron": {}}, {"calendars": []}, {"cron": 1, "instant": 2}])

@@ -13,10 +13,9 @@ from horarium.api.bodies import read_document, read_instant
 from horarium.api.openapi import operation
 from horarium.api.routes.paths import PREFIX
 from horarium.api.service import Authorized
-from horarium.calendar import Calendar
 from horarium.calendar.faults import Faults, shown
 from horarium.catalog.environments import require_environment
-from horarium.control.preview import calendar_of, preview
+from horarium.control.preview import Spec, about, preview, read_spec
 from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import instant_text
 
@@ -30,7 +29,7 @@ _FIELDS = ("spec", "from", "until", "limit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    calendar: Calendar
+    spec: Spec
     start: datetime
     until: datetime | None
     limit: int
@@ -43,10 +42,12 @@ class _Asked:
 async def preview_schedule(
     call: Authorized, request: Request, _query: Annotated[queries.Nothing, Query()]
 ) -> JSONResponse:
-    """Compute when a configuration, a calendar or a timing would be due, and what changes of the clock do to it.
+    """Compute when a document of any contract, or a timing alone, would be due, and what changes of the clock do to it.
 
-    Nothing is stored and no key is needed. `runs_per_30_days` counts the instants of the 30 days from the start. A preview
-    says nothing of whether a run would be admitted.
+    `spec` is a configuration, a schedule of scheduler v0, a profile with its `config`, a canonical calendar, or the five
+    positions of a cron with their zone. `translation` shows the canonical calendar of the same instants, or says which change
+    of the clock makes the difference. Nothing is stored and no key is needed. `runs_per_30_days` counts the instants of the
+    30 days from the start. A preview says nothing of whether a run would be admitted.
     """
     document = await read_document(request, call.service.limits)
     await call.service.read(require_environment, call.scope)
@@ -57,12 +58,14 @@ async def preview_schedule(
 
 def _previewed(document: Any, now: datetime) -> dict[str, Any]:
     asked = _asked(document, now)
-    shown_instants = preview(asked.calendar, start=asked.start, until=asked.until, limit=asked.limit)
+    calendar = asked.spec.calendar
+    shown_instants = preview(calendar, start=asked.start, until=asked.until, limit=asked.limit)
     try:
         month = asked.start + A_MONTH
     except OverflowError:
         month = datetime.max.replace(tzinfo=asked.start.tzinfo)
-    return {**shown_instants, "runs_per_30_days": asked.calendar.count(asked.start, month)}
+    counted = {"runs_per_30_days": calendar.count(asked.start, month)}
+    return {**shown_instants, **counted, **about(asked.spec, since=asked.start)}
 
 
 def _asked(document: Any, now: datetime) -> _Asked:
@@ -71,10 +74,10 @@ def _asked(document: Any, now: datetime) -> _Asked:
         faults.add("", "not_an_object", f"A preview is an object; found {shown(document)}.")
         faults.raise_if_any()
     faults.check_members(document, "", _FIELDS)
-    calendar = None
+    spec = None
     if "spec" in document:
         try:
-            calendar = calendar_of(document["spec"])
+            spec = read_spec(document["spec"])
         except InvalidSchedule as error:
             for fault in error.faults:
                 faults.add(f"/spec{fault.pointer}", fault.code, fault.sentence)
@@ -90,6 +93,6 @@ def _asked(document: Any, now: datetime) -> _Asked:
         sentence = f"A preview ends at or after its start {instant_text(start)}, and at most {LONGEST.days} days later."
         faults.add("/until", "out_of_range", sentence)
     faults.raise_if_any()
-    assert calendar is not None
+    assert spec is not None
     assert start is not None
-    return _Asked(calendar=calendar, start=start, until=until, limit=limit)
+    return _Asked(spec=spec, start=start, until=until, limit=limit)
