@@ -11,9 +11,8 @@ from temporalio.exceptions import ApplicationError
 from activities.clock import WorkerClock, machine_time
 from activities.failures import translated
 from activities.messages import RUN_AGENT, AgentDone, RunAgent
-from horarium.agents.context import RunContext
 from horarium.agents.discovery import AgentDiscovery
-from horarium.agents.events import CronStartEvent, RunBrief, ScheduleReference
+from horarium.agents.events import RunBrief, ScheduleReference
 from horarium.agents.host import AgentHost, Claim
 from horarium.agents.report import Outcome, kept_cost, kept_outputs, kept_summary
 from horarium.agents.runner import AgentRunner
@@ -115,7 +114,9 @@ class CatalogHost:
             input=request.input,
             output_target=request.output_target,
         )
-        return Claim(brief=brief, token=begun.token)
+        return Claim(
+            brief=brief, token=begun.token, start_event=begun.start_event, event=begun.event, config=begun.config
+        )
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         """See `AgentHost.read_input`."""
@@ -158,8 +159,7 @@ class AgentActivities:
         heartbeats = asyncio.create_task(_heartbeats())
         try:
             claim = await self._claim(request)
-            context = RunContext(claim.brief, self._host, claim.token, heartbeat=activity.heartbeat)
-            report = await self._runner.run(request.agent_version, CronStartEvent(run=claim.brief), context)
+            report = await self._runner.serve(request.agent_version, claim, self._host, heartbeat=activity.heartbeat)
         finally:
             heartbeats.cancel()
             with suppress(asyncio.CancelledError):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
+from horarium.agents.config import AgentConfig
 from horarium.agents.context import RunContext
 from horarium.agents.events import StartEvent
 from horarium.agents.report import AgentReport
@@ -62,6 +63,8 @@ class Agent:
     """How long a run may take, in seconds; whoever dispatches it ends it then."""
     idempotent: ClassVar[bool] = False
     """Whether a second attempt of the same run does no harm. Say so only when it is true."""
+    config: ClassVar[type[AgentConfig]] = AgentConfig
+    """What a profile of the agent can set; a class of your own where there are settings of your own."""
 
     handlers: ClassVar[Mapping[type[StartEvent], str]] = MappingProxyType({})
     """The declared start events and the names of the methods that handle them. Derived; do not set it."""
@@ -104,6 +107,15 @@ def check_agent(agent: object) -> None:
             f"{called} handles no start event, so nothing could start it. "
             "Mark an async method with @handles(CronStartEvent)."
         )
+    names = [event.__name__ for event in agent.handlers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Misconfigured(
+            f"{called} handles two start events of the name {twice!r}, and a run is started by that name. Rename one of them."
+        )
+    config: object = agent.config
+    if not (isinstance(config, type) and issubclass(config, AgentConfig)):
+        raise Misconfigured(f"{called}.config is {config!r}; it must be a class derived from AgentConfig.")
     limit: object = agent.max_run_seconds
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_RUN_SECONDS:
         raise Misconfigured(

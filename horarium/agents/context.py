@@ -1,17 +1,19 @@
 """What a handler gets to do its work with."""
 
 import asyncio
+import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import structlog
 
+from horarium.agents.config import AgentConfig
 from horarium.agents.events import RunBrief
 from horarium.agents.host import AgentHost
 from horarium.authority.outputs import check_output
 
 
-def _no_heartbeat(*_details: Any) -> None:
+def no_heartbeat(*_details: Any) -> None:
     """Nobody waits for a sign of life."""
 
 
@@ -20,15 +22,23 @@ class RunContext:
 
     Made by whoever runs the agent, inside the running event loop. `heartbeat` is where signs of life go; without one
     they go nowhere. The run's token stays in here and is shown nowhere, in no log and no `repr`.
+    Without a `config`, the runner gives the run the defaults of its agent.
     """
 
     def __init__(
-        self, brief: RunBrief, host: AgentHost, token: str, *, heartbeat: Callable[..., None] = _no_heartbeat
+        self,
+        brief: RunBrief,
+        host: AgentHost,
+        token: str,
+        *,
+        heartbeat: Callable[..., None] = no_heartbeat,
+        config: AgentConfig | None = None,
     ) -> None:
         self._brief = brief
         self._host = host
         self._token = token
         self._heartbeat = heartbeat
+        self._config = config
         self._loop = asyncio.get_running_loop()
         self._outputs: list[str] = []
         self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("horarium.agents").bind(
@@ -45,6 +55,22 @@ class RunContext:
     def brief(self) -> RunBrief:
         """What the run is about."""
         return self._brief
+
+    @property
+    def config(self) -> AgentConfig:
+        """What is set for this run: values of the agent's own class, and never form elements."""
+        return AgentConfig() if self._config is None else self._config
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether it was given a configuration."""
+        return self._config is not None
+
+    def with_config(self, config: AgentConfig) -> Self:
+        """The same run, with a configuration: what one of the two writes, the other names too."""
+        configured = copy.copy(self)
+        configured._config = config  # noqa: SLF001 - our own copy
+        return configured
 
     @property
     def outputs(self) -> tuple[str, ...]:

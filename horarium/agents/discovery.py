@@ -1,5 +1,9 @@
 """What an agent runner says about its agents, so that schedules can be checked against them."""
 
+from typing import Any
+
+from pydantic import Field
+
 from horarium.agents.events import WireModel
 
 
@@ -8,7 +12,10 @@ class AgentDiscovery(WireModel):
 
     `agent_version` is what a run request names, `{name}@{version}`. `agent_class` is the name of the Python class.
     `start_events` are the declared events, by class name. `max_run_seconds` is how long a run may take, in seconds.
-    `idempotent` says that a second attempt of the same run does no harm; only then may one be made.
+    `idempotent` says that a second attempt of the same run does no harm; only then may one be made. `form` is what an
+    administrator is shown for a profile of it, element by element, and `submission_schema` the JSON schema of what may be
+    saved; both have the schedule last, and only where the agent is schedulable. Both are empty for a runner of an older
+    release.
     """
 
     agent_class: str
@@ -21,3 +28,5 @@ class AgentDiscovery(WireModel):
     max_run_seconds: int
     idempotent: bool
     task_queue: str
+    form: tuple[dict[str, Any], ...] = ()
+    submission_schema: dict[str, Any] = Field(default_factory=dict)

@@ -1,9 +1,9 @@
 """The port between an agent runner and the installation that it serves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import RunBrief
@@ -11,10 +11,17 @@ from horarium.agents.events import RunBrief
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A run that was claimed: what it is about, and the secret that opens its input and outputs."""
+    """A run that was claimed: what it is about, and the secret that opens its input and outputs.
+
+    `start_event` names the class of the event that starts it, None for the calendar's; `event` are that event's own fields.
+    `config` are the settings of the profile that it belongs to; empty where there is none.
+    """
 
     brief: RunBrief
     token: str = field(repr=False)
+    start_event: str | None = None
+    event: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 class AgentHost(Protocol):

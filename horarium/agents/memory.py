@@ -1,9 +1,10 @@
 """A host in memory: for the tests of people who write agents, and for our own."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import RunBrief
@@ -15,6 +16,9 @@ from horarium.errors import NotFound, Refused
 class _Run:
     brief: RunBrief
     content: bytes
+    start_event: str | None = None
+    event: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
     token: str | None = None
     begun_at: datetime | None = None
     outputs: dict[str, bytes] = field(default_factory=dict)
@@ -33,9 +37,22 @@ class InMemoryHost:
         self._leases: dict[str, datetime] = {}
         self._runs: dict[str, _Run] = {}
 
-    def offer(self, brief: RunBrief, *, content: bytes = b"") -> None:
-        """Make a run known that nobody has begun yet; `content` is what its input reference names."""
-        self._runs[brief.run_id] = _Run(brief=brief, content=content)
+    def offer(
+        self,
+        brief: RunBrief,
+        *,
+        content: bytes = b"",
+        start_event: str | None = None,
+        event: Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make a run known that nobody has begun yet; `content` is what its input reference names.
+
+        `start_event`, `event` and `config` are what its `Claim` says.
+        """
+        self._runs[brief.run_id] = _Run(
+            brief=brief, content=content, start_event=start_event, event=event or {}, config=config or {}
+        )
 
     def outputs(self, run_id: str) -> dict[str, bytes]:
         """What a run has written so far, by name."""
@@ -72,7 +89,7 @@ class InMemoryHost:
             raise Refused("already_begun", f"The run {run_id!r} was begun at {run.begun_at.isoformat()}.")
         run.begun_at = run.begun_at or at
         run.token = secrets.token_urlsafe(16)
-        return Claim(brief=run.brief, token=run.token)
+        return Claim(brief=run.brief, token=run.token, start_event=run.start_event, event=run.event, config=run.config)
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         return self._begun(run_id, token).content

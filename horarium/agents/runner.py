@@ -1,21 +1,29 @@
 """Running agents: which there are, what they can do, and one run of one of them."""
 
 import asyncio
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import structlog
+from pydantic_core import to_jsonable_python
 
 from horarium.agents.agent import Agent, check_agent
-from horarium.agents.context import RunContext
+from horarium.agents.config import AgentConfig, published_view
+from horarium.agents.context import RunContext, no_heartbeat
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import CronStartEvent, StartEvent, UserMessageEvent
+from horarium.agents.host import AgentHost, Claim
 from horarium.agents.report import AgentReport, shortened
+from horarium.agents.starting import configuration_of, start_event_of
 from horarium.errors import Misconfigured, NotFound, Refused
 
 TASK_QUEUES = "horarium-agents"
 """Where runs for agents wait, unless a runner names another place; each agent version has its own queue below it."""
 MAX_ERROR_LENGTH = 500
 """Characters of an error in a report; the traceback is in the log."""
+MAX_PUBLISHED: Final = 64 * 1024
+"""Bytes of an agent's form, and of its submission schema: both are kept for every agent version, and shown to people."""
 
 _log = structlog.get_logger(__name__)
 
@@ -24,10 +32,18 @@ class AgentRunner:
     """A set of agents that one process runs.
 
     What an agent can do is derived from the start events that it handles and stated nowhere else, so the two cannot
-    drift apart. Raises `Misconfigured` where an agent is declared badly, or two have the same name and version.
+    drift apart. `configs` are configurations by agent version, in form mode or plain; an agent without one has its class's
+    form. What is published of them stands beside them, and nothing is written into what was handed over. Raises
+    `Misconfigured` where an agent is declared badly, or two have the same name and version.
     """
 
-    def __init__(self, agents: Iterable[Agent], *, task_queues: str = TASK_QUEUES) -> None:
+    def __init__(
+        self,
+        agents: Iterable[Agent],
+        *,
+        task_queues: str = TASK_QUEUES,
+        configs: Mapping[str, AgentConfig] | None = None,
+    ) -> None:
         self._task_queues = task_queues
         self._agents: dict[str, Agent] = {}
         for agent in agents:
@@ -41,6 +57,14 @@ class AgentRunner:
             self._agents[agent.agent_version] = agent
         if not self._agents:
             raise Misconfigured("There is no agent to run. Name at least one.")
+        self._configs = {each.agent_version: _handed(each, configs or {}) for each in self._agents.values()}
+        self._published = {
+            each.agent_version: published_view(
+                self._configs[each.agent_version], schedulable=_handles_any(each, CronStartEvent)
+            )
+            for each in self._agents.values()
+        }
+        self._discovery = tuple(self._discovered(agent) for agent in self._agents.values())
 
     @property
     def agent_versions(self) -> tuple[str, ...]:
@@ -54,44 +78,87 @@ class AgentRunner:
         """
         return f"{self._task_queues}/{agent_version}"
 
+    def config_of(self, agent_version: str) -> AgentConfig:
+        """The configuration that was handed over for an agent version, as it was; `NotFound` (`agent_missing`)."""
+        return self._configs[self._require(agent_version).agent_version]
+
+    def published_of(self, agent_version: str) -> AgentConfig:
+        """The same as it is published: with the schedule's form element for a schedulable agent, and without for others.
+
+        Raises `NotFound` (`agent_missing`).
+        """
+        return self._published[self._require(agent_version).agent_version]
+
     def discovery(self) -> tuple[AgentDiscovery, ...]:
         """What there is to know about each agent, in the order given."""
-        return tuple(
-            AgentDiscovery(
-                agent_class=type(agent).__name__,
-                version=agent.version,
-                agent_version=agent.agent_version,
-                description=agent.description,
-                start_events=tuple(event.__name__ for event in agent.handlers),
-                is_conversational=_handles_any(agent, UserMessageEvent),
-                is_schedulable=_handles_any(agent, CronStartEvent),
-                max_run_seconds=agent.max_run_seconds,
-                idempotent=agent.idempotent,
-                task_queue=self.task_queue_of(agent.agent_version),
-            )
-            for agent in self._agents.values()
+        return self._discovery
+
+    def _discovered(self, agent: Agent) -> AgentDiscovery:
+        published = self._published[agent.agent_version]
+        return AgentDiscovery(
+            agent_class=type(agent).__name__,
+            version=agent.version,
+            agent_version=agent.agent_version,
+            description=agent.description,
+            start_events=tuple(event.__name__ for event in agent.handlers),
+            is_conversational=_handles_any(agent, UserMessageEvent),
+            is_schedulable=_handles_any(agent, CronStartEvent),
+            max_run_seconds=agent.max_run_seconds,
+            idempotent=agent.idempotent,
+            task_queue=self.task_queue_of(agent.agent_version),
+            form=tuple(_publishable(agent, "form", published.published_form)),
+            submission_schema=_publishable(
+                agent, "submission schema", lambda: published.submission_model().model_json_schema()
+            ),
         )
 
-    async def run(self, agent_version: str, event: StartEvent, context: RunContext) -> AgentReport:
-        """Run one agent once, by its handler for the most specific declared class of the event.
-
-        A handler that raises is a failed run: its report says `type: message`, and names what was written before.
-        Cancelling the call cancels the handler, and there is no report. Raises `NotFound` (`agent_missing`) for an
-        agent version that is not here, and `Refused` (`event_not_handled`) for an event that the agent does not
-        handle. No time limit is kept here.
-        """
+    def _require(self, agent_version: str) -> Agent:
         agent = self._agents.get(agent_version)
         if agent is None:
             raise NotFound(
                 "agent_missing",
                 f"This runner has no agent {agent_version!r}; it has {', '.join(map(repr, self._agents))}.",
             )
+        return agent
+
+    async def serve(
+        self, agent_version: str, claim: Claim, host: AgentHost, *, heartbeat: Callable[..., None] = no_heartbeat
+    ) -> AgentReport:
+        """Do a run that was claimed, by the start event and the configuration of its claim.
+
+        Where one of the two does not fit the agent, the run has failed, and its report says in which fields. Otherwise as
+        `run`, and raises `NotFound` (`agent_missing`) alone.
+        """
+        agent = self._require(agent_version)
+        context = RunContext(claim.brief, host, claim.token, heartbeat=heartbeat)
+        try:
+            event = start_event_of(agent, claim)
+            context = context.with_config(configuration_of(agent, claim.config))
+        except Refused as error:
+            return _unstarted(agent_version, context, error)
+        return await self.run(agent_version, event, context)
+
+    async def run(self, agent_version: str, event: StartEvent, context: RunContext) -> AgentReport:
+        """Run one agent once, by its handler for the most specific declared class of the event.
+
+        A context without a configuration is given the defaults of the agent; where it needs more, the run has failed. A
+        handler that raises is a failed run: its report says `type: message`, and names what was written before.
+        Cancelling the call cancels the handler, and there is no report. Raises `NotFound` (`agent_missing`) for an
+        agent version that is not here, and `Refused` (`event_not_handled`) for an event that the agent does not
+        handle. No time limit is kept here.
+        """
+        agent = self._require(agent_version)
         method_name = next((agent.handlers[kind] for kind in type(event).__mro__ if kind in agent.handlers), None)
         if method_name is None:
             handled = ", ".join(kind.__name__ for kind in agent.handlers)
             raise Refused(
                 "event_not_handled", f"{agent_version!r} does not handle {type(event).__name__}; it handles {handled}."
             )
+        if not context.is_configured:
+            try:
+                context = context.with_config(configuration_of(agent, {}))
+            except Refused as error:
+                return _unstarted(agent_version, context, error)
         try:
             report = await getattr(agent, method_name)(event, context)
         except BaseException as error:  # whatever an agent raises is the outcome of its run, not ours
@@ -108,6 +175,40 @@ class AgentRunner:
             )
             return AgentReport.failed(sentence, outputs=context.outputs)
         return report
+
+
+def _handed(agent: Agent, configs: Mapping[str, AgentConfig]) -> AgentConfig:
+    handed: object  # what a person's own `as_form` returns need not have the type that was asked for
+    try:
+        handed = configs[agent.agent_version] if agent.agent_version in configs else agent.config.as_form()
+    except Misconfigured:
+        raise
+    except Exception as error:
+        raise Misconfigured(f"{agent.config.__name__}.as_form raised {_words(error)[:300]}") from error
+    if not isinstance(handed, agent.config):
+        raise Misconfigured(
+            f"{type(agent).__name__} was handed {type(handed).__name__} as its configuration; "
+            f"it must be a {agent.config.__name__}."
+        )
+    return handed
+
+
+def _unstarted(agent_version: str, context: RunContext, error: Refused) -> AgentReport:
+    _log.error("agent_not_started", agent_version=agent_version, run_id=context.brief.run_id, code=error.code)
+    return AgentReport.failed(shortened(error.sentence, MAX_ERROR_LENGTH))
+
+
+def _publishable(agent: Agent, what: str, made: Callable[[], Any]) -> Any:
+    """What is to be published, as JSON holds it."""
+    called = type(agent).config.__name__
+    try:
+        plain = to_jsonable_python(made())
+        size = len(json.dumps(plain, allow_nan=False).encode())
+    except Exception as error:  # an author's own types may fail in any way
+        raise Misconfigured(f"The {what} of {called} cannot be published: {_words(error)[:300]}") from error
+    if size > MAX_PUBLISHED:
+        raise Misconfigured(f"The {what} of {called} has {size:,} bytes; at most {MAX_PUBLISHED:,} are published.")
+    return plain
 
 
 def _handles_any(agent: Agent, kind: type[StartEvent]) -> bool:

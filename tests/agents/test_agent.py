@@ -107,7 +107,9 @@ def test_capabilities_are_derived_from_the_handled_events(agent, conversational,
 
 
 def test_discovery_says_everything_about_an_agent():
-    (found,) = AgentRunner([Triage()], task_queues="acme").discovery()
+    runner = AgentRunner([Triage()], task_queues="acme")
+    (found,) = runner.discovery()
+    published = runner.published_of("triage@1")
     assert found.model_dump() == {
         "agent_class": "Triage",
         "version": "1",
@@ -119,6 +121,8 @@ def test_discovery_says_everything_about_an_agent():
         "max_run_seconds": 60,
         "idempotent": False,
         "task_queue": "acme/triage@1",
+        "form": published.published_form(),
+        "submission_schema": published.submission_model().model_json_schema(),
     }
 
 
