@@ -5,12 +5,13 @@ import json
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from horarium.api import examples, models, openapi
+from horarium.api import examples, models, openapi, v0_examples
 from horarium.api.routes.previews import _asked
 from horarium.control.cancellation import CancelRequest
 from horarium.control.requests import ActivateRequest, RetireRequest, TriggerRequest, read_publication, read_request
 from tests.api.house import new, publication
 from tests.control.desk import NOON
+from tests.schedule.test_v0 import CRON, ONE_SHOT
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,25 @@ def test_the_examples_of_bodies_are_what_the_control_plane_reads():
     assert _asked(examples.PREVIEW_REQUEST, NOON).limit == 2
 
 
+def test_the_examples_of_scheduler_v0_are_those_of_its_contract(page):
+    documents = [v0_examples.ONE_SHOT, v0_examples.CRON]
+    assert documents == [ONE_SHOT, CRON]
+    assert page["components"]["schemas"]["V0ScheduleDocument"]["examples"] == documents
+    shown = [operation["requestBody"]["content"]["application/json"]["example"] for operation in takers(page)]
+    assert all(each in shown for each in documents)
+
+
+def takers(page):
+    """The operations that take a document of scheduler v0."""
+    bodies = ((name, operation) for name, operation in operations(page) if "requestBody" in operation)
+    return [operation for name, operation in bodies if "/v0/schedules" in name and operation["requestBody"]["required"]]
+
+
+def test_a_body_that_may_be_left_out_says_so(page):
+    optional = [name for name, each in operations(page) if not each.get("requestBody", {"required": True})["required"]]
+    assert optional == [f"POST /v0/schedules/{{schedule_id}}/{what}" for what in ("pause", "resume", "disable")]
+
+
 def test_every_refusal_that_is_described_is_a_problem(page):
     for name, operation in operations(page):
         for status, answer in operation["responses"].items():
@@ -117,7 +137,7 @@ def test_every_refusal_that_is_described_is_a_problem(page):
 def test_what_needs_a_token_or_a_key_says_so(page):
     for name, operation in operations(page):
         method, path = name.split()
-        assert ("security" in operation) == path.startswith("/v1/"), name
+        assert ("security" in operation) == path.startswith(("/v0/", "/v1/")), name
         headers = {each["name"]: each["required"] for each in operation.get("parameters", []) if each["in"] == "header"}
         changes = method in {"POST", "PUT"} and "previews" not in path
         needed = {"Idempotency-Key": True} if changes else {}

@@ -35,7 +35,9 @@ from tests.api.house import (
     set_workers,
     token,
 )
+from tests.api.v0_house import FAR_OFF, NOBODY, V0, bind
 from tests.control.desk import SCOPE, every
+from tests.schedule.test_v0 import ONE_SHOT
 
 SOURCE = Path(__file__).parents[2] / "horarium"
 RAISED = {"Conflict", "NotFound", "Forbidden", "Unavailable", "Refused", "Rejected"}
@@ -70,12 +72,7 @@ FOR_AGENTS = "raised to agents and their runners, which do not come over this AP
 BEFORE = "the API finds the fault itself, before the control plane is asked"
 OF_OPERATORS = "reached in tests/api/test_authority.py, with an operator's token"
 OF_RUNS = "reached in tests/api/test_outcomes.py, in an agent's signed message"
-OF_V0 = "raised about schedules of scheduler v0, which has no routes yet"
 ELSEWHERE = {
-    "binding_missing": OF_V0,
-    "not_paused": OF_V0,
-    "other_contract": OF_V0,
-    "run_at_passed": OF_V0,
     "owes_less": OF_OPERATORS,
     "outcome_conflict": OF_RUNS,
     "agent_missing": FOR_AGENTS,
@@ -334,6 +331,31 @@ def _(api):
 @reaches("environment_epoch_changed", 409)
 def _(api):
     return api.post("/schedules", publication(expected_environment_epoch=9), key=new())
+
+
+@reaches("binding_missing", 409)
+def _(api):
+    return V0(api=api).create(NOBODY)
+
+
+@reaches("not_paused", 409)
+def _(api):
+    bind(api.catalog)
+    caller = V0(api=api)
+    return caller.move(caller.created(), "resume")
+
+
+@reaches("other_contract", 409)
+def _(api):
+    bind(api.catalog)
+    return api.post("/schedules", publication(V0(api=api).created(), revision=1), key=new())
+
+
+@reaches("run_at_passed", 409)
+def _(api):
+    bind(api.catalog)
+    caller = V0(api=api)
+    return caller.update(caller.created(FAR_OFF), ONE_SHOT)
 
 
 # What does not answer, and what fails

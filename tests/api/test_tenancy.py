@@ -5,7 +5,7 @@ import re
 import pytest
 
 from horarium.api import examples
-from horarium.api.routes import authority, environments, ledger, previews, receipts, runs, schedules
+from horarium.api.routes import authority, environments, ledger, previews, receipts, runs, schedules, v0
 from horarium.api.routes.paths import PREFIX
 from tests.api.house import (
     HUMAN,
@@ -25,6 +25,8 @@ OF_OPERATORS = {f"/authority{end}" for end in ("", "/events", "/stop", "/lift", 
 """What operators do names no id of acme's."""
 OF_AGENTS = {("GET", f"{PREFIX}/runs/{{run_id}}/input"), ("POST", f"{PREFIX}/runs/{{run_id}}/outcome")}
 """What runs open with a token or a signature of their own; test_inputs and test_outcomes hold it against other tenants."""
+BY_QUERY = (v0,)
+"""Routes whose path names no environment: it stands in the query, and the organization is that of the token."""
 OPEN = {"/healthz", "/readyz", "/version", "/metrics", "/openapi.json"}
 """What has no tenant in it."""
 
@@ -33,6 +35,15 @@ def routes():
     modules = (authority, environments, ledger, previews, receipts, runs, schedules)
     return sorted(
         (method, route.path) for module in modules for route in module.router.routes for method in sorted(route.methods)
+    )
+
+
+def routes_by_query():
+    return sorted(
+        (method, route.path)
+        for module in BY_QUERY
+        for route in module.router.routes
+        for method in sorted(route.methods)
     )
 
 
@@ -110,7 +121,8 @@ def test_the_routes_are_all_that_the_application_has(owned):
         for path, operations in api.app.openapi()["paths"].items()
         for method in operations
     }
-    assert described - set(routes()) == {("GET", path) for path in OPEN - {"/openapi.json"}} | OF_AGENTS
+    open_to_all = {("GET", path) for path in OPEN - {"/openapi.json"}}
+    assert described - set(routes()) == open_to_all | OF_AGENTS | set(routes_by_query())
     assert {path for _, path in routes() if not path.startswith(PREFIX)} == set()
     assert len(routes()) >= 16
 
@@ -161,6 +173,37 @@ def test_every_change_needs_a_key(owned, method, path):
     api, thing = owned
     answer = api.ask(method, address(path, thing, "acme"), json=body_of(path, thing), by=OPERATOR)
     assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing")
+
+
+def in_environment(api, method, path, thing, environment_id, **parts):
+    """One request about an environment that the query names."""
+    query = "" if environment_id is None else f"?environment_id={environment_id}"
+    if method in {"POST", "PUT"}:
+        parts = {"json": {}, "key": new(), **parts}
+    return api.ask(method, address(path, thing, "acme") + query, **parts)
+
+
+@pytest.mark.parametrize(("method", "path"), routes_by_query())
+class TestByQuery:
+    """Each route whose path names no environment. That its ids are nobody else's is held beside the route itself."""
+
+    def test_it_does_not_answer_without_a_token(self, owned, method, path):
+        api, thing = owned
+        answer = in_environment(api, method, path, thing, None, by=None)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+    def test_it_does_not_answer_without_the_scope(self, owned, method, path):
+        api, thing = owned
+        answer = in_environment(api, method, path, thing, "test", by=token(scope="openid profile"))
+        assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
+
+    def test_without_an_environment_it_says_what_is_missing_and_where(self, owned, method, path):
+        api, thing = owned
+        answer = in_environment(api, method, path, thing, None)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_parameter")
+        assert [(each["pointer"], each["code"]) for each in answer.json()["errors"]] == [
+            ("/query/environment_id", "missing_parameter")
+        ]
 
 
 @pytest.mark.parametrize(
