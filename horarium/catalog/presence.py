@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, func, literal, or_, select, update
 
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import activations, agents, runtime, schedules, sweeps, workers
@@ -141,15 +141,17 @@ def release_agent(connection: Connection, scope: Scope, agent_version: str, *, n
 def find_agent(connection: Connection, scope: Scope, agent_version: str) -> RegisteredAgent | None:
     """An agent version, or None where no runner ever reported it."""
     row = connection.execute(select(agents).where(*_agent(scope, agent_version))).one_or_none()
-    if row is None:
-        return None
-    return RegisteredAgent(
-        agent_version=row.agent_version,
-        discovery=row.discovery,
-        lifecycle=row.lifecycle,
-        lease_until=row.lease_until,
-        seen_at=row.seen_at,
+    return None if row is None else _registered(row)
+
+
+def registered_agents(connection: Connection, scope: Scope) -> Sequence[RegisteredAgent]:
+    """Every agent version that a runner ever reported, by name."""
+    query = (
+        select(agents)
+        .where(agents.c.org_id == scope.org_id, agents.c.environment_id == scope.environment_id)
+        .order_by(agents.c.agent_version)
     )
+    return [_registered(row) for row in connection.execute(query)]
 
 
 def present_agents(connection: Connection, scope: Scope, *, now: datetime) -> Sequence[str]:
@@ -218,6 +220,16 @@ def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime) -> N
     """Write down that a sweep that began then has looked at every schedule of an environment, and told what it found."""
     key = {"org_id": scope.org_id, "environment_id": scope.environment_id}
     upsert(connection, sweeps, key, {"swept_at": began_at})
+
+
+def _registered(row: Row[Any]) -> RegisteredAgent:
+    return RegisteredAgent(
+        agent_version=row.agent_version,
+        discovery=row.discovery,
+        lifecycle=row.lifecycle,
+        lease_until=row.lease_until,
+        seen_at=row.seen_at,
+    )
 
 
 def _agent(scope: Scope, agent_version: str) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from horarium.catalog import ledger
 from horarium.catalog.declarations import find_declarations
 from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
 from horarium.catalog.versions import Version
-from horarium.control import admission
+from horarium.control import admission, threads
 from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_waiting
 from horarium.control.judgement import halt_of
 from horarium.control.running import Outcome, config_of, hash_of, settle
@@ -277,6 +277,7 @@ def mark_begun(connection: Connection, handed: Handed, *, at: datetime) -> None:
     ledger.set_disposition(connection, handed.entry, Disposition.STARTED)
     sent = handed.run.dispatch_sent or at
     ledger.change_run(connection, handed.run.run_id, begun_at=at, dispatch_sent=sent)
+    threads.tell_begun(connection, handed.schedule, handed.key, handed.run, now=at)
 
 
 def _window_end(handed: Handed, version: Version, *, now: datetime) -> datetime:

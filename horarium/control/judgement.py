@@ -19,9 +19,12 @@ from horarium.catalog.schedules import Activation, Schedule
 from horarium.catalog.versions import Version
 from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import Reason
+from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
 
-PERSONLESS = frozenset({"cron_profiles"})
-"""The contracts whose runs are on nobody's word (DESIGN.md, section 8)."""
+PERSONLESS = frozenset({CRON_PROFILES})
+"""The contracts whose runs by the calendar are on nobody's word (DESIGN.md, section 8)."""
+TRIED_ONCE = frozenset({CRON_PROFILES})
+"""The contracts whose runs are not tried a second time, even by an agent that is idempotent (seed 004)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +48,22 @@ class Judgement:
         return self.facts.agent
 
 
-def person_of(activation: Activation, run: ledger.Run) -> str:
-    """On whose word a run runs: of whoever asked for it, or else of whoever enabled the schedule."""
-    return run.triggered_by or activation.changed_by
+def person_of(schedule: Schedule, activation: Activation, run: ledger.Run) -> str | None:
+    """On whose word a run runs: of whoever asked for it, or else of whoever enabled the schedule, as `enabler_of` has it."""
+    return run.triggered_by or enabler_of(schedule, activation.changed_by)
 
 
-def question_about(schedule: Schedule, version: Version, *, person: str) -> Question:
-    """What has to be asked before a run of a version, on the word of a person."""
+def enabler_of(schedule: Schedule, person: str) -> str | None:
+    """On whose word a schedule runs that a person enables; None where that is nobody's."""
+    return None if schedule.contract in PERSONLESS else person
+
+
+def question_about(schedule: Schedule, version: Version, *, person: str | None) -> Question:
+    """What has to be asked before a run of a version, on the word of a person or on nobody's."""
     return Question(
         scope=schedule.key.scope,
         request=version.configuration.run,
-        person=None if schedule.contract in PERSONLESS else person,
+        person=person,
         digest=version.digest,
     )
 

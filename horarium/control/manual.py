@@ -6,6 +6,7 @@ The entry is staged here and started after the commit: by the caller, or else by
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -36,8 +37,10 @@ def trigger(
     allow_overlap: bool,
     by: str,
     now: datetime,
+    start_event: str | None = None,
+    event_data: dict[str, Any] | None = None,
 ) -> Triggered:
-    """Stage a run of the version that is enabled, for the present second.
+    """Stage a run of the version that is enabled, for the present second; started by another event where one is named.
 
     Admission decides on it at once, and its end says nothing for `pause_on_failure`. Raises `Conflict` with `not_enabled`
     where nothing is enabled, with `overlap` where the schedule's runs hold every slot (unless `allow_overlap`), or where
@@ -57,7 +60,7 @@ def trigger(
         _require_slot(connection, schedule, version.configuration.policy)
     activation = ActivationKey(schedule=key, generation=current.generation)
     run = RunKey(activation=activation, nominal_time=now.replace(microsecond=0), trigger=f"manual:{receipt_id}")
-    ledger.stage(connection, schedule, run, now=now, triggered_by=by)
+    ledger.stage(connection, schedule, run, now=now, triggered_by=by, start_event=start_event, event_data=event_data)
     standing = events.activated(connection, schedule, current)
     events.tell(
         connection,
@@ -71,6 +74,7 @@ def trigger(
         more={
             "run_id": run.run_id,
             "overlap": "allow" if allow_overlap else version.configuration.policy.overlap.value,
+            **({} if start_event is None else {"start_event": start_event}),
         },
     )
     v0_events.tell_triggered(connection, schedule, run, by=by, now=now)

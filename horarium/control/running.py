@@ -15,10 +15,10 @@ from horarium.catalog import ledger, money
 from horarium.catalog.schedules import Schedule, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.catalog.versions import Version
-from horarium.control import v0_events
+from horarium.control import threads, v0_events
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
-from horarium.control.judgement import halt_of, person_of, question_about
+from horarium.control.judgement import TRIED_ONCE, halt_of, person_of, question_about
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
@@ -80,7 +80,8 @@ class Outcome:
 def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) -> Begun:
     """Claim an admitted run for the agent that is about to do it, exactly once.
 
-    With `again`, for agents that are idempotent by key, a run that was begun before may be begun once more. Raises
+    With `again`, for agents that are idempotent by key, a run that was begun before may be begun once more, unless its
+    contract tries everything once. Raises
     `Refused` with `already_begun` or `not_admitted`, or with what operators did since the admission (`stopped_by_operator`,
     `environment_epoch_changed`, `environment_reset`), and then the agent must not run.
     """
@@ -88,7 +89,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     key = entry.run_key(schedule.key)
     if run.decision != ADMITTED or entry.closed_at is not None:
         raise Refused("not_admitted", f"Run {run_id} is {entry.disposition}; no agent may begin it.")
-    if run.begun_at is not None and not again:
+    if run.begun_at is not None and not (again and schedule.contract not in TRIED_ONCE):
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
     found = find_live(connection, key.activation)
     assert found is not None, "an entry has its activation"
@@ -102,6 +103,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     token = secrets.token_urlsafe(32)
     ledger.set_disposition(connection, entry, Disposition.STARTED)
     ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=hash_of(token))
+    threads.tell_begun(connection, schedule, key, run, now=now)
     return Begun(
         run_id=run_id,
         key=key,
@@ -129,7 +131,7 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
     found = find_live(connection, entry.run_key(schedule.key).activation)
     assert found is not None, "an entry has its activation"
     version = require_version(connection, schedule, found[1].revision)
-    question = question_about(schedule, version, person=person_of(found[1], run))
+    question = question_about(schedule, version, person=person_of(schedule, found[1], run))
     return Opened(
         scope=schedule.key.scope,
         schedule_id=schedule.key.schedule_id,
@@ -170,6 +172,16 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     ledger.close(connection, entry, outcome.disposition, outcome.reason, now=now)
     if outcome.disposition is Disposition.MISSED:
         v0_events.tell_missed(connection, schedule, key, outcome.reason, by=SETTLEMENT, now=now)
+    threads.tell_ended(
+        connection,
+        schedule,
+        key,
+        run,
+        disposition=outcome.disposition,
+        reason=outcome.reason,
+        summary=outcome.summary,
+        now=now,
+    )
     if run is not None:
         _settle_money(connection, run, outcome, now=now)
     ledger.change_run(

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from horarium.catalog import ledger
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
-from horarium.control import breaker, v0_events
+from horarium.control import breaker, threads, v0_events
 from horarium.control.activation import send_to_review
 from horarium.schedule.facts import LATE, MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
@@ -127,6 +127,9 @@ def give_up(connection: Connection, key: ActivationKey, *, because: str, now: da
     found = find_live(connection, key, lock=True)
     if found is not None and found[1].is_live:
         send_to_review(connection, *found, because=because, by=CONTROLLER, now=now)
+        fault = require_version(connection, found[0], found[1].revision).fault
+        if fault is not None:
+            threads.log_unusable(connection, found[0], fault)
 
 
 def commit(

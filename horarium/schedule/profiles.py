@@ -7,6 +7,7 @@ and thread follow from its name: a profile that is made anew takes both up again
 
 import copy
 import hashlib
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,8 @@ MAX_EVENT_BYTES: Final = 64 * 1024
 """The largest start event that a person sends, in bytes of canonical JSON."""
 MAX_TENANT: Final = 200
 """Characters in the name of a tenant."""
+AGENT_ID: Final = re.compile(r"[A-Za-z0-9._@:-]{1,200}")
+"""What a profile may be called in its class: it stands in the name of its binding."""
 CRON_MEMBERS: Final = (*POSITION_NAMES, "timezone")
 
 _SCHEDULES = uuid.UUID("c2b5a4d8-0f6e-5b1a-8a7d-3c9e51f7d240")

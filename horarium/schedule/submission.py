@@ -138,7 +138,7 @@ class _Check:
         if _is_number(value):
             for name, holds in _BOUNDS.items():
                 bound = schema.get(name)
-                if _is_number(bound) and not holds(value, bound):
+                if isinstance(bound, int | float) and not holds(value, bound):
                     self._add(at, f"This has the {name} {bound}; found {shown(value)}.")
         least, most, what = _LENGTHS.get(type(value), ("", "", ""))
         if not what:
@@ -157,7 +157,7 @@ class _Check:
                 self.faults.add(pointer(at, name), "missing_field", f"The field {shown(name)} is required.")
         others = schema.get("additionalProperties", True)
         if others is False:
-            self.faults.check_members({**value}, at, tuple(known))
+            self.faults.check_members(dict(value.items()), at, tuple(known))
         for name, each in value.items():
             if name in known:
                 self.look(each, known[name], pointer(at, name), depth + 1)

@@ -1,0 +1,154 @@
+"""Threads of cron profiles (seed 004): one for each profile, in which all its runs leave what happened to them.
+
+A thread has no members and is read by operators. It is made by the first run of its profile, in the run's own transaction,
+and never deleted. Its events are metadata: neither inputs nor outputs, and no token. They are told of schedules of that
+contract only. Only they are pruned, and only of profiles that are there: an id is computed from each of those, so what belongs
+to anything else cannot be named. A profile that was deleted leaves its events for good.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
+
+import structlog
+from sqlalchemy import Connection
+
+from horarium.agents.report import kept_summary
+from horarium.catalog.ledger import Run
+from horarium.catalog.profiles import StoredProfile, live_profiles, profile_of_schedule
+from horarium.catalog.schedules import Schedule
+from horarium.catalog.threads import make_thread, prune_thread_events, record_thread_event
+from horarium.schedule.identity import RunKey, instant_text
+from horarium.schedule.ledger import Disposition, Reason
+from horarium.schedule.profiles import CONTRACT, CRON_START_EVENT, thread_id
+
+PRUNED_AT_ONCE: Final = 1_000
+"""Events that one transaction deletes."""
+_PROFILES_AT_ONCE = 200
+_NEVER_BEGAN: Final = frozenset({Disposition.NOT_STARTED, Disposition.MISSED, Disposition.DROPPED, Disposition.SKIPPED})
+
+_logger = structlog.get_logger(__name__)
+
+
+def tell_begun(connection: Connection, schedule: Schedule, key: RunKey, run: Run, *, now: datetime) -> None:
+    """Tell that an agent has begun a run: by which event, for which instant, and on whose word, none by the calendar."""
+    if (profile := _profile(connection, schedule)) is None:
+        return
+    data = {
+        "start_event": run.start_event or CRON_START_EVENT,
+        **_about(key, run),
+        "tenant_id": profile.tenant_id,
+    }
+    _tell(connection, profile, "run_started", data, run_id=key.run_id, now=now)
+
+
+def tell_ended(
+    connection: Connection,
+    schedule: Schedule,
+    key: RunKey,
+    run: Run | None,
+    *,
+    disposition: Disposition,
+    reason: Reason | None,
+    summary: str = "",
+    now: datetime,
+) -> None:
+    """Tell how a run ended that its agent had begun, or that it was not started."""
+    if (profile := _profile(connection, schedule)) is None:
+        return
+    ended = {"disposition": disposition.value, "reason": None if reason is None else reason.value}
+    if disposition in _NEVER_BEGAN:
+        _tell(connection, profile, "run_not_started", {**_about(key, run), **ended}, run_id=key.run_id, now=now)
+    else:
+        data = {**ended, "summary": kept_summary(summary)}
+        _tell(connection, profile, "run_ended", data, run_id=key.run_id, now=now)
+
+
+def tell_refused(
+    connection: Connection,
+    schedule: Schedule,
+    key: RunKey,
+    run: Run | None,
+    *,
+    reason: Reason,
+    sentence: str,
+    now: datetime,
+) -> None:
+    """Tell that admission refused a run, and why."""
+    if (profile := _profile(connection, schedule)) is None:
+        return
+    data = {**_about(key, run), "reason": reason.value, "sentence": sentence}
+    _tell(connection, profile, "run_refused", data, run_id=key.run_id, now=now)
+
+
+def log_unusable(connection: Connection, schedule: Schedule, fault: str) -> None:
+    """Write to the log that a profile's stored version cannot be used. It fires no more, and keeps no other from firing."""
+    if (profile := _profile(connection, schedule)) is not None:
+        log_malformed(profile, fault)
+
+
+def log_malformed(profile: StoredProfile, fault: str) -> None:
+    """Write to the log that what is stored of a profile cannot be used."""
+    _logger.error(
+        "profile_malformed",
+        agent_class=profile.agent_class,
+        profile=profile.agent_id,
+        org_id=profile.scope.org_id,
+        environment_id=profile.scope.environment_id,
+        fault=fault,
+    )
+
+
+def prune(connection: Connection, *, now: datetime, older_than_days: int, limit: int = PRUNED_AT_ONCE) -> int:
+    """Delete what happened in threads of profiles that are there, and is older than so many days; at most `limit` events.
+
+    Returns how many were deleted: as many as `limit` means that there may be more. Threads, ledger, runs, receipts and audit
+    events stay.
+    """
+    before = now - timedelta(days=older_than_days)
+    pruned, after = 0, 0
+    while pruned < limit and (page := live_profiles(connection, after=after, limit=_PROFILES_AT_ONCE)):
+        after = page[-1].row
+        by_scope = sorted(page, key=lambda each: (each.scope.org_id, each.scope.environment_id))
+        for scope, some in groupby(by_scope, key=lambda each: each.scope):
+            ids = [thread_id(each.agent_class, each.agent_id) for each in some]
+            pruned += prune_thread_events(connection, scope, ids, before=before, limit=limit - pruned)
+    return pruned
+
+
+def _profile(connection: Connection, schedule: Schedule) -> StoredProfile | None:
+    """The profile that a schedule stands behind; None for schedules of other contracts, which have none."""
+    if schedule.contract != CONTRACT:
+        return None
+    return profile_of_schedule(connection, schedule.key.scope, schedule.key.schedule_id)
+
+
+def _about(key: RunKey, run: Run | None) -> dict[str, Any]:
+    return {
+        "nominal_time": instant_text(key.nominal_time),
+        "trigger": key.trigger,
+        "by": None if run is None else run.triggered_by,
+    }
+
+
+def _tell(
+    connection: Connection,
+    profile: StoredProfile,
+    kind: str,
+    data: Mapping[str, Any],
+    *,
+    run_id: str,
+    now: datetime,
+) -> None:
+    thread = thread_id(profile.agent_class, profile.agent_id)
+    make_thread(
+        connection,
+        profile.scope,
+        thread,
+        agent_class=profile.agent_class,
+        agent_id=profile.agent_id,
+        tenant_id=profile.tenant_id,
+        now=now,
+    )
+    record_thread_event(connection, profile.scope, thread, kind, at=now, run_id=run_id, data=data)
