@@ -34,9 +34,11 @@ from horarium.client.client import Client, Environments, Receipts
 from horarium.client.problems import ClientError, OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable
 from horarium.client.profiles import AgentClass, AgentClasses, Profile, ProfilePage, Profiles, Thread, ThreadEvent
 from horarium.client.schedules import Schedules
+from horarium.client.v0 import V0, V0Page, V0Schedule
 
 __all__ = [
     "ANSWER_WITHIN",
+    "V0",
     "Act",
     "Activation",
     "Acts",
@@ -72,6 +74,8 @@ __all__ = [
     "Token",
     "UnexpectedAnswer",
     "Unreachable",
+    "V0Page",
+    "V0Schedule",
     "codes",
     "problems",
 ]

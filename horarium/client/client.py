@@ -12,6 +12,7 @@ from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Caller, ScopeLike, Token, reading
 from horarium.client.profiles import Profiles
 from horarium.client.schedules import Schedules
+from horarium.client.v0 import V0
 
 
 class Client:
@@ -41,6 +42,7 @@ class Client:
         self.receipts = Receipts(self._caller)
         self.authority = Authority(self._caller)
         self.profiles = Profiles(self._caller)
+        self.v0 = V0(self._caller)
 
     async def aclose(self) -> None:
         """Close the connections."""

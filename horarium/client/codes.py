@@ -170,6 +170,18 @@ class OtherContract(Conflict, code="other_contract"):
     """The schedule was made by another contract, and only that one publishes its versions."""
 
 
+class BindingMissing(Conflict, code="binding_missing"):
+    """No operator has said what runs for the target of a scheduler v0 schedule."""
+
+
+class NotPaused(Conflict, code="not_paused"):
+    """The schedule fires, so there is nothing to resume."""
+
+
+class RunAtPassed(Conflict, code="run_at_passed"):
+    """The instant of a one-shot has passed, and the schedule has answered for that time already."""
+
+
 class NotEnabled(Conflict, code="not_enabled"):
     """A manual run needs an enabled schedule."""
 

@@ -234,9 +234,6 @@ def test_a_preview_is_that_of_the_server(api):
 ELSEWHERE = {
     "invalid_schedule_id": "a path with such an id is not found, and in a body it is a fault of the document",
     "invalid_scope": "a path with such a name is not found",
-    "binding_missing": "of scheduler v0, which has no routes yet",
-    "not_paused": "of scheduler v0, which has no routes yet",
-    "run_at_passed": "of scheduler v0, which has no routes yet",
     "already_begun": "for agents",
     "not_admitted": "for agents",
     "event_not_handled": "for agents",
