@@ -32,6 +32,7 @@ from horarium.schedule.ledger import Disposition
 from starter.apart import each_apart, log_failure
 from starter.by_hand import ByHand
 from starter.lingering import Lingering
+from starter.pruning import PRUNE_EVERY, Pruning
 from starter.punctuality import Punctuality
 from starter.reservations import Reservations
 from starter.stranded import Stranded
@@ -74,6 +75,7 @@ async def control(settings: Settings, *, machine: Callable[[], datetime] = machi
         authority=authority,
         clock=clock,
         findings=findings,
+        event_retention_days=settings.event_retention_days,
     )
     serving = asyncio.create_task(controller.serve())
     told = asyncio.create_task(until_told())
@@ -95,6 +97,7 @@ class Controller:
 
     `clock` is told the catalog's time before each sweep; a controller whose machine's clock is wrong would take runs for
     missed that are yet to come. What it finds is counted in `findings`, and written down with each sweep.
+    Thread events are deleted once they are older than `event_retention_days`, and kept where that is None.
     """
 
     catalog: Catalog
@@ -104,11 +107,13 @@ class Controller:
     authority: Authority | None = None
     clock: WorkerClock | None = None
     findings: Findings = field(default_factory=Findings)
+    event_retention_days: int | None = None
     lingering: Lingering = field(init=False)
     by_hand: ByHand = field(init=False)
     reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
     stranded: Stranded = field(init=False)
+    pruning: Pruning = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_hand = ByHand(self.catalog, self.temporal, self.scope, self.now)
@@ -116,6 +121,7 @@ class Controller:
         self.punctuality = Punctuality(self.catalog, self.findings)
         self.stranded = Stranded(self.temporal)
         self.reservations = Reservations(self.catalog, self.authority, self.scope, self.now)
+        self.pruning = Pruning(self.catalog, self.scope, self.now, self.event_retention_days)
 
     async def serve(self) -> None:
         """Tick and sweep until cancelled. Whatever fails is logged, and the next one tries again."""
@@ -126,6 +132,7 @@ class Controller:
             _repeat(self.sweep, every=SWEEP_EVERY),
             # By itself, since it waits for a platform's service.
             _repeat(self.reservations.look, every=SWEEP_EVERY),
+            _repeat(self.pruning.prune, every=PRUNE_EVERY),
         )
 
     async def tick(self) -> None:

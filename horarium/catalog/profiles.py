@@ -73,13 +73,14 @@ def list_profiles(
     return [_profile(row) for row in connection.execute(query)]
 
 
-def live_profiles(connection: Connection, *, after: int, limit: int) -> Sequence[StoredProfile]:
-    """A page of all profiles of the installation that are not deleted, by row, none of which is deleted until the end of the
-    transaction. One that somebody else is changing is left out.
+def live_profiles(connection: Connection, scope: Scope | None, *, after: int, limit: int) -> Sequence[StoredProfile]:
+    """A page of the profiles of an environment, or of all, that are not deleted, by row.
+
+    None of them is deleted before the end of the transaction. One that somebody else is changing is left out.
     """
     query = (
         select(profiles)
-        .where(profiles.c.id > after, profiles.c.deleted_at.is_(None))
+        .where(profiles.c.id > after, profiles.c.deleted_at.is_(None), *(() if scope is None else _here(scope)))
         .order_by(profiles.c.id)
         .limit(limit)
         .with_for_update(read=True, skip_locked=True)

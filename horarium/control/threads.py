@@ -19,7 +19,7 @@ from horarium.catalog.ledger import Run
 from horarium.catalog.profiles import StoredProfile, live_profiles, profile_of_schedule
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.threads import make_thread, prune_thread_events, record_thread_event
-from horarium.schedule.identity import RunKey, instant_text
+from horarium.schedule.identity import RunKey, Scope, instant_text
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.profiles import CONTRACT, CRON_START_EVENT, thread_id
 
@@ -100,20 +100,27 @@ def log_malformed(profile: StoredProfile, fault: str) -> None:
     )
 
 
-def prune(connection: Connection, *, now: datetime, older_than_days: int, limit: int = PRUNED_AT_ONCE) -> int:
+def prune(
+    connection: Connection,
+    *,
+    now: datetime,
+    older_than_days: int,
+    limit: int = PRUNED_AT_ONCE,
+    scope: Scope | None = None,
+) -> int:
     """Delete what happened in threads of profiles that are there, and is older than so many days; at most `limit` events.
 
-    Returns how many were deleted: as many as `limit` means that there may be more. Threads, ledger, runs, receipts and audit
-    events stay.
+    `scope` is the environment, None for all of the installation. Returns how many were deleted: as many as `limit` means that
+    there may be more. Threads, ledger, runs, receipts and audit events stay.
     """
     before = now - timedelta(days=older_than_days)
     pruned, after = 0, 0
-    while pruned < limit and (page := live_profiles(connection, after=after, limit=_PROFILES_AT_ONCE)):
+    while pruned < limit and (page := live_profiles(connection, scope, after=after, limit=_PROFILES_AT_ONCE)):
         after = page[-1].row
         by_scope = sorted(page, key=lambda each: (each.scope.org_id, each.scope.environment_id))
-        for scope, some in groupby(by_scope, key=lambda each: each.scope):
+        for here, some in groupby(by_scope, key=lambda each: each.scope):
             ids = [thread_id(each.agent_class, each.agent_id) for each in some]
-            pruned += prune_thread_events(connection, scope, ids, before=before, limit=limit - pruned)
+            pruned += prune_thread_events(connection, here, ids, before=before, limit=limit - pruned)
     return pruned
 
 

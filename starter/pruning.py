@@ -1,0 +1,39 @@
+"""What threads of cron profiles remember, for as long as an operator has said, and for good where none has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from horarium.catalog import Catalog
+from horarium.control.threads import PRUNED_AT_ONCE, prune
+from horarium.schedule.identity import Scope
+
+PRUNE_EVERY = timedelta(hours=1)
+"""How often old events are looked for: they are counted in days."""
+
+_logger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Pruning:
+    """The old thread events of one environment. `older_than_days` is None where they are kept."""
+
+    catalog: Catalog
+    scope: Scope
+    now: Callable[[], datetime]
+    older_than_days: int | None = None
+
+    async def prune(self) -> None:
+        """Delete all that is too old, a batch at a time: no other writer waits for longer than one takes."""
+        if self.older_than_days is None:
+            return
+        deleted, batch = 0, PRUNED_AT_ONCE
+        while batch == PRUNED_AT_ONCE:
+            batch = await self.catalog.write(
+                prune, now=self.now(), older_than_days=self.older_than_days, limit=PRUNED_AT_ONCE, scope=self.scope
+            )
+            deleted += batch
+        if deleted:
+            _logger.info("thread_events_pruned", count=deleted, older_than_days=self.older_than_days)
