@@ -14,7 +14,8 @@ import httpx
 
 from examples.http_agent import messages
 
-MAX_BODY = 64 * 1024
+# A person's event has up to 64 KiB by itself, and the settings of a profile come on top.
+MAX_BODY = 512 * 1024
 REPORT_ATTEMPTS = 5
 
 

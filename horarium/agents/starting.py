@@ -66,8 +66,11 @@ def _read(kind: type[_Model], fields: Mapping[str, Any], code: str, sentence: st
         return kind.model_validate_json(json.dumps(dict(fields)))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
-        told = [f"{'.'.join(map(str, each['loc'])) or '(all of it)'}: {each['msg']}" for each in faults[:_MAX_SHOWN]]
+        told = [
+            f"{'.'.join(map(str, each['loc'])) or '(all of it)'}: {each['msg'].rstrip('.')}"
+            for each in faults[:_MAX_SHOWN]
+        ]
         more = [f"{len(faults) - _MAX_SHOWN} more"] if len(faults) > _MAX_SHOWN else []
-        raise Refused(code, f"{sentence} {kind.__name__}: {'; '.join([*told, *more])}") from error
+        raise Refused(code, f"{sentence} {kind.__name__}: {'; '.join([*told, *more])}.") from error
     except Exception as error:  # a validator is its author's code and may raise anything
         raise Refused(code, f"{sentence} {kind.__name__}: it could not be read ({type(error).__name__}).") from error

@@ -11,6 +11,7 @@ import pytest
 from horarium.authority.signing import Keys
 from horarium.catalog import ledger, money
 from horarium.catalog.declarations import declare, lift_stop, record_act, set_stop, withdraw_all
+from horarium.catalog.schedules import require_schedule
 from horarium.control import dispatching, outcomes, running
 from horarium.control.dispatching import Again, Answer, Begun, Claim, Ended
 from horarium.control.outcomes import OutcomeReport, read_outcome
@@ -110,6 +111,36 @@ def withdrawn(desk: Desk) -> Iterator[None]:
     finally:
         facts = {"url": "https://agent.test/", "secret": "HORARIUM_SECRET_LINES"}
         desk.write(declared, "destination", "lines", facts)
+
+
+class TestWhatStartedIt:
+    """A run by hand of a cron profile; how its version comes about is told in the tests of profiles."""
+
+    SETTINGS = {"cron": None, "most": 3}  # noqa: RUF012 - nobody changes it
+
+    def claimed(self, desk: Desk, monkeypatch: pytest.MonkeyPatch, **started: Any) -> Any:
+        loop = desk.enabled(document())
+        desk.now = at(60)
+        run = RunKey(activation=loop.key, nominal_time=desk.now, trigger="manual:r1")
+        desk.write(
+            lambda c: ledger.stage(
+                c, require_schedule(c, desk.key, lock=True), run, now=desk.now, triggered_by="ada", **started
+            )
+        )
+        assert desk.admit(run).outcome == "admitted"
+        monkeypatch.setattr(dispatching, "config_of", lambda version: {"digest": version.digest, **self.SETTINGS})
+        return claim(desk, run)
+
+    def test_goes_with_every_attempt(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        claimed = self.claimed(desk, monkeypatch, start_event="Review", event_data={"letter": "my diary"})
+        assert isinstance(claimed, Claim)
+        assert (claimed.start_event, claimed.event) == ("Review", {"letter": "my diary"})
+        assert claimed.config == {"digest": claimed.version.digest, **self.SETTINGS}
+        assert "diary" not in repr(claimed)
+
+    def test_is_nothing_where_the_calendar_did(self, desk: Desk) -> None:
+        claimed = claim(desk, admitted(desk))
+        assert (claimed.start_event, claimed.event, claimed.config) == (None, {}, {})
 
 
 class TestOneAttempt:

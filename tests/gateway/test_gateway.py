@@ -80,6 +80,27 @@ def test_a_run_is_told_everything_that_it_needs_and_signed():
     }
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"config": {"cron": None, "most": 3}},
+        {"start_event": "Review", "config": {"cron": None}},
+        {"start_event": "Review", "event": {"letter": "Grüezi"}, "config": {"cron": {"minute": "0"}}},
+    ],
+)
+def test_what_started_a_run_and_the_settings_of_its_profile_are_told_and_signed_where_there_are_any(told):
+    async def work() -> tuple[Receiver, Receiver]:
+        async with receiver(says(OK)) as plain, receiver(says(OK)) as there:
+            await gateway().post(claim(destination(plain.url())))
+            await gateway().post(claim(destination(there.url()), **told))
+            return plain, there
+
+    (plain,), (request,) = (each.requests for each in run(work))
+    assert json.loads(request.body) == json.loads(plain.body) | told
+    verify(request.headers, request.body, Keys((SECRET,)), now=NOON)
+    assert not {"start_event", "event", "config"} & json.loads(plain.body).keys()
+
+
 def test_the_same_claim_is_sent_in_the_same_bytes():
     async def work() -> Receiver:
         async with receiver(says(OK)) as there:
