@@ -17,8 +17,20 @@ from horarium.api.guard import Guard
 from horarium.api.hands import Hands
 from horarium.api.limits import Limits
 from horarium.api.problems import Rejected
+from horarium.api.routes import (
+    agent_classes,
+    environments,
+    health,
+    inputs,
+    ledger,
+    outcomes,
+    previews,
+    receipts,
+    runs,
+    schedules,
+    v0,
+)
 from horarium.api.routes import authority as authority_routes
-from horarium.api.routes import environments, health, inputs, ledger, outcomes, previews, receipts, runs, schedules, v0
 from horarium.api.service import Service
 from horarium.api.tokens import TokenVerifier
 from horarium.authority.asking import Authority
@@ -35,6 +47,7 @@ _ROUTERS = tuple(
         schedules,
         previews,
         v0,
+        agent_classes,
         receipts,
         ledger,
         runs,
@@ -44,7 +57,17 @@ _ROUTERS = tuple(
         health,
     )
 )
-_TAGS = ("Environment", "Schedules", "Scheduler v0", "Receipts", "Ledger", "Runs", "Authority", "Operations")
+_TAGS = (
+    "Environment",
+    "Schedules",
+    "Scheduler v0",
+    "Cron profiles",
+    "Receipts",
+    "Ledger",
+    "Runs",
+    "Authority",
+    "Operations",
+)
 
 
 def create_app(

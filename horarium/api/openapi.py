@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 from horarium.api import problems, requests
 from horarium.api.examples import KEY
 from horarium.api.models import Problem
+from horarium.api.profile_models import EventSubmission, ProfileSubmission
 from horarium.api.v0_models import V0NoDocument, V0ScheduleDocument
 from horarium.authority.file import AuthorityFile
 from horarium.control.administration import (
@@ -149,6 +150,8 @@ def describe(app: FastAPI, routes: Iterable[BaseRoute]) -> dict[str, Any]:
         requests.PreviewRequest,
         V0ScheduleDocument,
         V0NoDocument,
+        ProfileSubmission,
+        EventSubmission,
     ]
     _, definitions = models_json_schema(
         [(model, "validation") for model in described], ref_template="#/components/schemas/{model}"

@@ -50,7 +50,8 @@ class Faults:
             if isinstance(key, str) and key in known:
                 continue
             near = get_close_matches(key, known, n=1) if isinstance(key, str) and len(key) <= _MAX_SHOWN else []
-            advice = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(known)}."
+            names = f"Known are {', '.join(known)}." if known else "None is known."
+            advice = f"Did you mean {near[0]!r}?" if near else names
             self.add(pointer(at, key), "unknown_field", f"{shown(key)} is not a field here. {advice}")
 
 

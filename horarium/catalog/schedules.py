@@ -82,6 +82,16 @@ def require_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = F
     return schedule
 
 
+def find_schedules(connection: Connection, scope: Scope, ids: Collection[str]) -> Sequence[Schedule]:
+    """Those of some schedules of an environment that are there."""
+    query = select(schedules).where(
+        schedules.c.org_id == scope.org_id,
+        schedules.c.environment_id == scope.environment_id,
+        schedules.c.schedule_id.in_(ids),
+    )
+    return [_schedule(row) for row in connection.execute(query).mappings()]
+
+
 def list_schedules(
     connection: Connection,
     scope: Scope,

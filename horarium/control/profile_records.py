@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from horarium.catalog.environments import require_environment
 from horarium.catalog.profiles import StoredProfile, find_profile, list_profiles
-from horarium.catalog.schedules import find_schedule
+from horarium.catalog.schedules import find_schedules
 from horarium.catalog.standings import Standing, standings
 from horarium.catalog.threads import find_thread, list_thread_events
 from horarium.control import threads
@@ -21,7 +21,7 @@ from horarium.control.events import reference
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE, Principal, authorize
 from horarium.control.records import MAX_PAGE
 from horarium.errors import InvalidSchedule, NotFound, Refused
-from horarium.schedule.identity import Scope, instant_text, schedule_key
+from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import Reason
 from horarium.schedule.profiles import parse_profile, thread_id
 
@@ -150,12 +150,7 @@ def _require_limit(limit: int, most: int, what: str) -> None:
 def _shown(
     connection: Connection, scope: Scope, page: Sequence[StoredProfile], *, now: datetime
 ) -> list[dict[str, Any]]:
-    schedules = [
-        found
-        for each in page
-        if each.schedule_id is not None
-        and (found := find_schedule(connection, schedule_key(scope, each.schedule_id))) is not None
-    ]
+    schedules = find_schedules(connection, scope, [each.schedule_id for each in page if each.schedule_id is not None])
     by_id = {each.schedule.key.schedule_id: each for each in standings(connection, schedules)}
     return [_document(each, by_id.get(each.schedule_id or ""), now=now) for each in page]
 
