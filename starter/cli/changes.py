@@ -111,7 +111,7 @@ async def trigger(written: str, *, allow_overlap: bool, review: Review, where: W
                 ("Revision", receipt["reference"]["revision"]),
                 ("Generation", receipt["generation"]),
                 ("Run", receipt["run_id"]),
-                *_told(receipt),
+                *told(receipt),
             ]
         )
         print("It is started at once, and admission then decides on it.")
@@ -161,7 +161,7 @@ def _show_published(receipt: Document, document: Any, where: Where, output: Outp
                 ("Schedule", receipt["schedule_id"]),
                 ("Revision", receipt["reference"]["revision"]),
                 ("Digest", receipt["reference"]["digest"]),
-                *_told(receipt),
+                *told(receipt),
             ]
         )
         print(f"Nothing is enabled by that. Next: {program()} enable {receipt['schedule_id']}{where.options}")
@@ -181,10 +181,10 @@ def _print_change(kind: str, receipt: Document, record: Document) -> None:
         following = read_stored(record["configuration"]).calendar.after(datetime.now(UTC))
         due = "nothing is due from now on" if following is None else instant_text(following)
         fields.append(("Next due", due))
-    print_fields([*fields, *_told(receipt)])
+    print_fields([*fields, *told(receipt)])
 
 
-def _told(receipt: Document) -> list[tuple[str, object]]:
+def told(receipt: Document) -> list[tuple[str, object]]:
     """What a person has to know of a receipt beside what it is about."""
     again = (
         [("Note", "This had been done before, by the same key; nothing was done now.")] if receipt["replayed"] else []

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from starter.cli import api_commands, authority_commands, deployment_commands, schedule_commands
+from starter.cli import api_commands, authority_commands, deployment_commands, schedule_commands, v0_commands
 from starter.cli.options import Data, Form, misused
 from starter.cli.refusals import leave
 
@@ -47,6 +47,7 @@ app.add_typer(schedule_commands.app)
 app.add_typer(api_commands.app)
 app.add_typer(authority_commands.app, name="authority")
 app.add_typer(deployment_commands.app, name="deployment")
+app.add_typer(v0_commands.app, name="v0")
 app.add_typer(database, name="db")
 
 

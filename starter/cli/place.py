@@ -18,6 +18,7 @@ from horarium.schedule.ledger import Disposition
 
 if TYPE_CHECKING:
     from starter.cli.remote import Remote
+    from starter.cli.v0_place import V0Schedules
 
 Document = dict[str, Any]
 SERVER_VARIABLE = "HORARIUM_SERVER"
@@ -67,6 +68,10 @@ class Place(Protocol):
     @property
     def look_every(self) -> timedelta:
         """How often a follower looks for what is new."""
+
+    @property
+    def v0(self) -> "V0Schedules":
+        """Its schedules of scheduler v0."""
 
     async def environment(self) -> Document: ...
 

@@ -172,6 +172,12 @@ async def events(written: str, *, after: int, limit: int, where: Where, output: 
     async with reach(where) as place:
         schedule_id = await find(place, written)
         found = await place.events(schedule_id, after=after, limit=limit)
+    show_events(found, limit=limit, again=f"events {schedule_id}", where=where, output=output)
+    return 0
+
+
+def show_events(found: list[Document], *, limit: int, again: str, where: Where, output: Output | None) -> None:
+    """Show a page of audit events, of which `limit` were asked for; `again` is the command that goes on behind them."""
     cursor = found[-1]["id"] if len(found) == limit else None
     answer = {"events": found, "next_cursor": cursor}
 
@@ -191,10 +197,9 @@ async def events(written: str, *, after: int, limit: int, where: Where, output: 
         ]
         print_table(("Id", "At", "Event", "By", "Gen", "Rev", "Details"), rows, wraps={"By", "Details"})
         if cursor is not None:
-            print(f"There may be more: {program()} events {schedule_id} --after {cursor}{where.options}")
+            print(f"There may be more: {program()} {again} --after {cursor}{where.options}")
 
     show(answer, output, table, lines=found)
-    return 0
 
 
 def _details_text(details: Document) -> str:

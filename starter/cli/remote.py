@@ -8,6 +8,7 @@ from horarium.client import Client, Problem, Unreachable, problems
 from horarium.errors import InvalidSchedule, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import Scope
 from starter.cli.place import TOKEN_VARIABLE, Document, Lines
+from starter.cli.remote_v0 import RemoteV0
 
 LARGEST_PAGE = 1_000
 """Lines of a ledger, events or instants that the API gives at once."""
@@ -22,6 +23,7 @@ class Remote:
     def __init__(self, client: Client, scope: Scope) -> None:
         self._client = client
         self.scope = scope
+        self.v0 = RemoteV0(client, scope, _plain)
 
     async def environment(self) -> Document:
         """The environment as the server shows it."""
