@@ -216,6 +216,8 @@ Index(
     activations.c.changed_at,
     activations.c.id,
     activations.c.runs_per_month,
+    # Although each is null: SQLite would look it up in the table.
+    activations.c.ended_at,
     sqlite_where=text("ended_at IS NULL"),
     postgresql_where=text("ended_at IS NULL"),
 )

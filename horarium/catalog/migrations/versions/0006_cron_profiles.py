@@ -19,7 +19,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_activations_in_order",
         "activations",
-        ["changed_at", "id", "runs_per_month"],
+        ["changed_at", "id", "runs_per_month", "ended_at"],
         sqlite_where=sa.text("ended_at IS NULL"),
         postgresql_where=sa.text("ended_at IS NULL"),
     )
