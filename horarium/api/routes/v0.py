@@ -16,7 +16,7 @@ from horarium.api.bodies import READ_IN_LOOP, idempotency_key, read_document
 from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import ScheduleId, schedule_in_path
 from horarium.api.service import AuthorizedByQuery, Call
-from horarium.authority.asking import Content, asked_outside
+from horarium.authority.asking import asked_outside
 from horarium.calendar.faults import Faults, pointer, shown
 from horarium.control import v0
 from horarium.control.operations import activation_to_nudge
@@ -197,10 +197,12 @@ async def _refuse_document(call: Call, request: Request) -> None:
 
 
 async def _perform(call: Call, change: Any, what: Any, key: str, *, asks: bool, **about: str) -> JSONResponse:
-    """Carry out a change, and tell the workflow of what it ended; with `asks`, one that has to know about contents."""
+    """Carry out a change, and tell the workflow of what it ended; with `asks`, one that enables, and
+    has to know about contents and the ceilings.
+    """
     service = call.service
 
-    def perform(connection: Connection, /, **known: Content) -> Receipt:
+    def perform(connection: Connection, /, **known: Any) -> Receipt:
         receipt: Receipt = change(
             connection,
             call.principal,
@@ -216,7 +218,9 @@ async def _perform(call: Call, change: Any, what: Any, key: str, *, asks: bool, 
 
     perform.__name__ = f"v0_{change.__name__}"
     if asks:
-        receipt = await asked_outside(service.authority, lambda content: service.write(perform, content=content))
+        receipt = await asked_outside(
+            service.authority, lambda content: service.write(perform, content=content, ceilings=service.ceilings)
+        )
     else:
         receipt = await service.write(perform)
     ended = activation_to_nudge(call.scope, receipt)
