@@ -195,7 +195,8 @@ def _handed(agent: Agent, configs: Mapping[str, AgentConfig]) -> AgentConfig:
 
 def _unstarted(agent_version: str, context: RunContext, error: Refused) -> AgentReport:
     _log.error("agent_not_started", agent_version=agent_version, run_id=context.brief.run_id, code=error.code)
-    return AgentReport.failed(shortened(error.sentence, MAX_ERROR_LENGTH))
+    # It has done nothing, and without a cost all that is reserved for it would count as spent.
+    return AgentReport.failed(shortened(error.sentence, MAX_ERROR_LENGTH), cost=0)
 
 
 def _publishable(agent: Agent, what: str, made: Callable[[], Any]) -> Any:
