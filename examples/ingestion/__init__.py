@@ -3,7 +3,7 @@
     HORARIUM_EXAMPLE_ROOT=FOLDER python -m worker agents examples.ingestion
 
 `manifest.json` is its input, `schedule.yaml` a schedule for it, `data/` small files with one fault of each kind. It
-needs no model and no network.
+needs no model and no network. What may be set for a profile of it is in `config.py`.
 """
 
 from examples.ingestion.agent import IngestionCheck

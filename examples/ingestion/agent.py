@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 from examples.ingestion.checks import Check, Stopped
+from examples.ingestion.config import IngestionConfig
 from examples.ingestion.manifest import UnusableManifest, parse_manifest
 from examples.ingestion.report import file_name, markdown, summary
 from horarium.agents import Agent, AgentReport, CronStartEvent, RunContext, handles
@@ -27,10 +28,13 @@ class IngestionCheck(Agent):
     max_run_seconds = 300
     # It changes nothing, and a second attempt writes the same report over the first.
     idempotent = True
+    config = IngestionConfig
 
     @handles(CronStartEvent)
     async def check(self, event: CronStartEvent, context: RunContext) -> AgentReport:
         """Do one check, as of the moment at which the run was admitted."""
+        assert isinstance(context.config, IngestionConfig), "the runner reads it by the class that is named above"
+        listed = context.config.listed
         # A thread cannot be cancelled: it is told to stop at its next breath.
         stop = threading.Event()
 
@@ -48,6 +52,6 @@ class IngestionCheck(Agent):
             return AgentReport.failed(f"The manifest {event.run.input!r} is unusable: {error}")
         finally:
             stop.set()
-        report = await context.write_output(file_name(event.run), markdown(results, event.run))
+        report = await context.write_output(file_name(event.run), markdown(results, event.run, listed=listed))
         context.logger.info("ingestion_checked", summary=summary(results))
         return AgentReport.succeeded(summary(results), outputs=[report], cost=0)

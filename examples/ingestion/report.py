@@ -16,8 +16,6 @@ _WHAT_TO_DO = {
     Kind.DUPLICATE_ROWS: "Load it with the last row of each key, or ask the sender which is right.",
     Kind.TOO_LARGE: "Split it, or check it where it is loaded.",
 }
-MAX_ROWS = 200
-"""Findings of one folder that are listed; the page says how many more there are."""
 
 
 def summary(results: tuple[FolderResult, ...]) -> str:
@@ -29,9 +27,9 @@ def summary(results: tuple[FolderResult, ...]) -> str:
     return f"{folders} folder{'s' * (folders != 1)}, {files:,} file{'s' * (files != 1)}: {found}"
 
 
-def markdown(results: tuple[FolderResult, ...], brief: RunBrief) -> str:
-    """The page: what was checked and for which instant, an overview, and for each folder the findings with what to
-    do."""
+def markdown(results: tuple[FolderResult, ...], brief: RunBrief, *, listed: int) -> str:
+    """The page: what was checked and for which instant, an overview, and for each folder the first `listed`
+    findings with what to do."""
     lines = [
         f"# Ingestion check for {instant_text(brief.nominal_time)}",
         "",
@@ -57,10 +55,10 @@ def markdown(results: tuple[FolderResult, ...], brief: RunBrief) -> str:
         lines += [
             f"| {_cell(finding.file) or '(the folder)'} | {finding.kind} | {_cell(finding.detail)} "
             f"| {_WHAT_TO_DO[finding.kind]} |"
-            for finding in result.findings[:MAX_ROWS]
+            for finding in result.findings[:listed]
         ]
-        if len(result.findings) > MAX_ROWS:
-            lines += ["", f"{len(result.findings) - MAX_ROWS:,} more findings are not listed."]
+        if len(result.findings) > listed:
+            lines += ["", f"{len(result.findings) - listed:,} more findings are not listed."]
     return "\n".join(lines) + "\n"
 
 

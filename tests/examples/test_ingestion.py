@@ -15,12 +15,14 @@ from structlog.testing import capture_logs
 from examples.ingestion import agents, checks
 from examples.ingestion.agent import IngestionCheck
 from examples.ingestion.checks import Check, FolderResult, Kind, Stopped
+from examples.ingestion.config import IngestionConfig
 from examples.ingestion.manifest import UnusableManifest, parse_manifest
 from examples.ingestion.report import file_name, markdown, summary
 from examples.ingestion.sample import AGED, MANIFEST, prepare
 from horarium.agents import (
     AgentReport,
     AgentRunner,
+    AgentTestRunner,
     CronStartEvent,
     InMemoryHost,
     RunBrief,
@@ -184,7 +186,7 @@ def test_what_is_no_plain_file_inside_the_root_is_not_read(tmp_path):
         ("loop.csv", Kind.UNREADABLE),
         ("pipe.csv", Kind.UNREADABLE),
     ]
-    assert "hunter2" not in markdown((result,), brief())
+    assert "hunter2" not in markdown((result,), brief(), listed=200)
 
 
 def test_a_link_that_stays_inside_the_root_is_followed(tmp_path):
@@ -261,7 +263,7 @@ def test_an_unusable_manifest_says_what_is_wrong_with_it(content, words):
 def test_a_table_stays_a_table_whatever_files_are_called(tmp_path):
     deliver(tmp_path, "orders/a|b`\n<b>.csv", "")
     deliver(tmp_path, os.fsdecode(b"orders/z\xff.csv"), "")
-    page = markdown(check(tmp_path, ORDERS), brief())
+    page = markdown(check(tmp_path, ORDERS), brief(), listed=200)
     rows = [line for line in page.splitlines() if "0 bytes" in line]
     assert [row.replace("\\|", "").count("|") for row in rows] == [5, 5]
     assert "<b>" not in page.replace("\\<", "").replace("\\>", "")
@@ -360,6 +362,24 @@ def test_the_thread_of_a_cancelled_run_stops_at_its_next_breath(tmp_path, monkey
 def test_the_agent_is_schedulable_only_and_may_be_tried_again():
     (discovery,) = AgentRunner([IngestionCheck()]).discovery()
     assert (discovery.is_schedulable, discovery.is_conversational, discovery.idempotent) == (True, False, True)
+    assert [(each["name"], each["default"]) for each in discovery.form] == [("listed", 200), ("cron", None)]
+
+
+def test_a_profile_says_how_many_findings_are_listed(tmp_path, monkeypatch):
+    monkeypatch.setenv("HORARIUM_EXAMPLE_ROOT", str(tmp_path))
+    for name in "abc":
+        deliver(tmp_path, f"orders/{name}.csv", "")
+
+    def page(runner: AgentTestRunner) -> str:
+        with capture_logs():
+            asyncio.run(runner.run(content=json.dumps({"folders": [ORDERS]}).encode()))
+        (written,) = runner.outputs.values()
+        return written.decode()
+
+    whole = page(AgentTestRunner(IngestionCheck()))
+    assert (whole.count("0 bytes"), "not listed" in whole) == (3, False)
+    short = page(AgentTestRunner(IngestionCheck(), config=IngestionConfig(listed=1)))
+    assert (short.count("0 bytes"), "2 more findings are not listed." in short) == (1, True)
 
 
 def test_a_large_delivery_is_checked_with_signs_of_life(tmp_path):
