@@ -209,7 +209,7 @@ class Profiles:
             "profiles",
             agent_id,
             start_event,
-            request={"event": {} if event is None else dict(event)},
+            request={"event": {} if event is None else event},
             key=idempotency_key,
             root=ROOT,
         )

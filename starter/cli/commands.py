@@ -12,7 +12,14 @@ from typing import Annotated
 
 import typer
 
-from starter.cli import api_commands, authority_commands, deployment_commands, schedule_commands, v0_commands
+from starter.cli import (
+    api_commands,
+    authority_commands,
+    deployment_commands,
+    profile_commands,
+    schedule_commands,
+    v0_commands,
+)
 from starter.cli.options import Data, Form, misused
 from starter.cli.refusals import leave
 
@@ -48,6 +55,7 @@ app.add_typer(api_commands.app)
 app.add_typer(authority_commands.app, name="authority")
 app.add_typer(deployment_commands.app, name="deployment")
 app.add_typer(v0_commands.app, name="v0")
+app.add_typer(profile_commands.app, name="profile")
 app.add_typer(database, name="db")
 
 

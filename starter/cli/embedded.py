@@ -14,6 +14,7 @@ from horarium.control.principals import local_principal
 from horarium.control.receipts import Receipt
 from horarium.control.sweeping import review_all_enabled_before
 from horarium.schedule.identity import ScheduleKey, schedule_key
+from starter.cli.embedded_profiles import EmbeddedProfiles
 from starter.cli.embedded_v0 import EmbeddedV0
 from starter.cli.place import Document, Lines
 from worker.settings import Settings
@@ -29,6 +30,7 @@ class Embedded:
         self._settings = settings
         self.scope = settings.scope
         self._person = local_principal(settings.principal, settings.scope)
+        self.profiles = EmbeddedProfiles(catalog, settings, self._person)
         self.v0 = EmbeddedV0(catalog, settings, self._person)
 
     async def environment(self) -> Document:

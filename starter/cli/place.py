@@ -17,6 +17,7 @@ from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
 
 if TYPE_CHECKING:
+    from starter.cli.profile_place import Profiles
     from starter.cli.remote import Remote
     from starter.cli.v0_place import V0Schedules
 
@@ -72,6 +73,10 @@ class Place(Protocol):
     @property
     def v0(self) -> "V0Schedules":
         """Its schedules of scheduler v0."""
+
+    @property
+    def profiles(self) -> "Profiles":
+        """Its agent classes and their profiles."""
 
     async def environment(self) -> Document: ...
 

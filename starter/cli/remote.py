@@ -8,6 +8,7 @@ from horarium.client import Client, Problem, Unreachable, problems
 from horarium.errors import InvalidSchedule, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import Scope
 from starter.cli.place import TOKEN_VARIABLE, Document, Lines
+from starter.cli.remote_profiles import RemoteProfiles
 from starter.cli.remote_v0 import RemoteV0
 
 LARGEST_PAGE = 1_000
@@ -23,6 +24,7 @@ class Remote:
     def __init__(self, client: Client, scope: Scope) -> None:
         self._client = client
         self.scope = scope
+        self.profiles = RemoteProfiles(client, scope, _plain)
         self.v0 = RemoteV0(client, scope, _plain)
 
     async def environment(self) -> Document:
@@ -141,6 +143,6 @@ async def _plain(call: Awaitable[T]) -> T:
         again = f"Set {TOKEN_VARIABLE} to one of this server that has not expired: export {TOKEN_VARIABLE}=$(horarium token)"
         raise Refused(found.code, found.sentence, next_step=again) from found
     except Problem as found:
-        if found.code == "invalid_schedule" and found.faults:
+        if found.code in {"invalid_schedule", "invalid_profile"} and found.faults:
             raise InvalidSchedule(found.faults) from found
         raise
