@@ -402,7 +402,7 @@ def test_all_eight_events_are_told_in_the_audit_stream_with_their_metadata(calle
         "last_at": skipped[0],
         "count": 1,
         "disposition": "skipped",
-        "reason": "coalesced",
+        "reason": "already_waiting",
     }
     assert {each["generation"] for each in told[4:8]} == {4}
     # They stand beside our own, in the one stream that is sealed.
