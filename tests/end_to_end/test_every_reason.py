@@ -24,7 +24,7 @@ AGENT_FACTS = {"max_cost": 10, "max_run_seconds": 60}
 ELSEWHERE = {
     Reason.ENVIRONMENT_EPOCH_CHANGED: "sends the activation to review: below",
     Reason.ENVIRONMENT_RESET: "as above",
-    Reason.CEILING_EXCEEDED: "a setting of the run worker: tests/control/test_ceilings.py",
+    Reason.CEILING_EXCEEDED: "a setting of the run worker: test_ceilings.py",
     "breaker_open": "a fault of ours, which no operator can make",
     Reason.NOT_IN_CALENDAR: "a fault of ours, which no operator can make: tests/control/test_admission.py",
     Reason.VERSION_UNUSABLE: "a stored version that is damaged, which goes to review: tests/control/test_unusable_versions.py",
