@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
 from horarium.catalog.declarations import find_declarations
-from horarium.catalog.environments import Environment, require_environment
+from horarium.catalog.environments import Environment
 from horarium.catalog.presence import find_agent
 from horarium.catalog.profiles import StoredProfile, delete_profile, find_profile, save_profile
 from horarium.catalog.schedules import (
@@ -35,10 +35,11 @@ from horarium.control.profile_records import directory, profile_not_found, show,
 from horarium.control.publication import calendar_warnings, publish
 from horarium.control.receipts import Receipt, perform
 from horarium.control.stepping import moved_on
-from horarium.errors import Conflict, NotAdmissible, NotFound, Refused
+from horarium.errors import Conflict, InvalidSchedule, NotAdmissible, NotFound, Refused
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
+from horarium.schedule.document import json_faults
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.profiles import (
     AGENT_ID,
@@ -76,12 +77,13 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
     the installation allows among it. Then nothing is stored.
     """
     authorize(principal, scope, required_scope, human=True)
-    require_environment(connection, scope)
-    described = reported(connection, scope, agent_class, now=now)
-    profile = parse_profile(document, described["submission_schema"])
-    _require_id(agent_id)
+    _require_json(document)
 
     def act(environment: Environment, receipt_id: str) -> dict[str, Any]:
+        # Not before: whoever asks again for what was saved is answered, whatever the class has become meanwhile.
+        described = reported(connection, scope, agent_class, now=now)
+        profile = parse_profile(document, described["submission_schema"])
+        _require_id(agent_id)
         before = find_profile(connection, scope, agent_class, agent_id)
         schedule_id = None if before is None else before.schedule_id
         change = _Change(connection, scope, principal.name, now, receipt_id)
@@ -161,18 +163,12 @@ def trigger(  # noqa: PLR0917 - the order of every operation: who, where, which,
     `not_enabled` where the profile does not fire, and `InvalidSchedule` for an event of more than 64 KiB.
     """
     authorize(principal, scope, required_scope, human=True)
-    require_environment(connection, scope)
-    described = reported(connection, scope, agent_class, now=now)
-    if start_event not in described["start_events"]:
-        raise NotFound(
-            "start_event_not_found",
-            f"Agent class {agent_class} declares no start event {start_event[:80]!r}.",
-            next_step=f"It declares {', '.join(described['start_events'])}.",
-        )
-    event = parse_event(document, start_event)
-    by_calendars = start_event == CRON_START_EVENT
+    _require_json(document)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        _require_event(connection, scope, agent_class, start_event, now=now)
+        event = parse_event(document, start_event)
+        by_calendars = start_event == CRON_START_EVENT
         profile = _require(connection, scope, agent_class, agent_id)
         staged = manual.trigger(
             connection,
@@ -314,6 +310,22 @@ def _require(connection: Connection, scope: Scope, agent_class: str, agent_id: s
     if profile is None or profile.deleted_at is not None:
         raise profile_not_found(scope, agent_class, agent_id)
     return profile
+
+
+def _require_json(document: object) -> None:
+    """Raise `InvalidSchedule` for what is no JSON, with its places in the document itself: the key is bound to a digest."""
+    if faults := json_faults(document):
+        raise InvalidSchedule(faults)
+
+
+def _require_event(connection: Connection, scope: Scope, agent_class: str, start_event: str, *, now: datetime) -> None:
+    declared = reported(connection, scope, agent_class, now=now)["start_events"]
+    if start_event not in declared:
+        raise NotFound(
+            "start_event_not_found",
+            f"Agent class {agent_class} declares no start event {start_event[:80]!r}.",
+            next_step=f"It declares {', '.join(declared)}.",
+        )
 
 
 def _require_id(agent_id: str) -> None:

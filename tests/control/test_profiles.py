@@ -166,6 +166,20 @@ class TestSaving:
             assert first.document["receipt_id"] == again.document["receipt_id"]
         assert code_of(lambda: profiler.save(saved(HOURLY), keys[0]), Conflict) == "idempotency_key_reused"
 
+    def test_it_is_told_whatever_the_class_has_become_meanwhile(self, profiler: Profiler) -> None:
+        save, by_hand = new_key(), new_key()
+        profiler.save(saved(folder="a"), save)
+        profiler.trigger("UserMessageEvent", key=by_hand)
+        profiler.register(start_events=["CronStartEvent"], submission_schema={"additionalProperties": False})
+        assert profiler.save(saved(folder="a"), save).replayed
+        assert profiler.trigger("UserMessageEvent", key=by_hand).replayed
+        assert places_of(lambda: profiler.save(saved(folder="a"))) == ["/config/folder"]
+
+    def test_what_is_no_json_is_refused_at_its_place(self, profiler: Profiler) -> None:
+        assert places_of(lambda: profiler.save(saved(folder=float("nan")))) == ["/config/folder"]
+        profiler.save()
+        assert places_of(lambda: profiler.trigger("UserMessageEvent", {"event": {"n": 2**60}})) == ["/event/n"]
+
 
 class TestChanging:
     def test_the_same_again_is_a_receipt_and_nothing_else(self, profiler: Profiler) -> None:
