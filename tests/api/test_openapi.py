@@ -121,7 +121,10 @@ def takers(page):
 
 def test_a_body_that_may_be_left_out_says_so(page):
     optional = [name for name, each in operations(page) if not each.get("requestBody", {"required": True})["required"]]
-    assert optional == [f"POST /v0/schedules/{{schedule_id}}/{what}" for what in ("pause", "resume", "disable")]
+    assert optional == [
+        *(f"POST /v0/schedules/{{schedule_id}}/{what}" for what in ("pause", "resume", "disable")),
+        "POST /v1/agent-classes/{agent_class}/profiles/{agent_id}/{start_event}",
+    ]
 
 
 def test_every_refusal_that_is_described_is_a_problem(page):
@@ -139,7 +142,7 @@ def test_what_needs_a_token_or_a_key_says_so(page):
         method, path = name.split()
         assert ("security" in operation) == path.startswith(("/v0/", "/v1/")), name
         headers = {each["name"]: each["required"] for each in operation.get("parameters", []) if each["in"] == "header"}
-        changes = method in {"POST", "PUT"} and "previews" not in path
+        changes = method in {"POST", "PUT", "DELETE"} and "previews" not in path
         needed = {"Idempotency-Key": True} if changes else {}
         if path.endswith("/outcome"):
             # The run is the key: it has one outcome.

@@ -21,10 +21,11 @@ from horarium.catalog.failures import OutcomeUnknown
 from horarium.catalog.tables import environments, workers
 from horarium.control import operations, pages
 from horarium.errors import Misconfigured
-from tests.api import house
+from tests.api import house, profile_house
 from tests.api.house import (
     BASE,
     HUMAN,
+    OPERATOR,
     PROGRAM,
     UNLIMITED,
     Api,
@@ -37,6 +38,7 @@ from tests.api.house import (
 )
 from tests.api.v0_house import FAR_OFF, NOBODY, V0, bind
 from tests.control.desk import SCOPE, every
+from tests.control.operators import Operator
 from tests.schedule.test_v0 import ONE_SHOT
 
 SOURCE = Path(__file__).parents[2] / "horarium"
@@ -73,6 +75,8 @@ BEFORE = "the API finds the fault itself, before the control plane is asked"
 OF_OPERATORS = "reached in tests/api/test_authority.py, with an operator's token"
 OF_RUNS = "reached in tests/api/test_outcomes.py, in an agent's signed message"
 ELSEWHERE = {
+    "config_invalid": FOR_AGENTS,
+    "invalid_agent_id": BEFORE,
     "owes_less": OF_OPERATORS,
     "outcome_conflict": OF_RUNS,
     "agent_missing": FOR_AGENTS,
@@ -356,6 +360,58 @@ def _(api):
     bind(api.catalog)
     caller = V0(api=api)
     return caller.update(caller.created(FAR_OFF), ONE_SHOT)
+
+
+# Cron profiles
+
+
+def profiled(api, agent_id="support"):
+    """The catalog with agent classes, and a profile that is saved."""
+    profile_house.furnish_profiles(api.catalog)
+    return api.ask("PUT", profile_house.at(agent_id), json=profile_house.submission(), key=new())
+
+
+@reaches("invalid_profile", 400)
+def _(api):
+    profiled(api)
+    return api.ask("PUT", profile_house.at("support"), json={"config": {"cron": {}}}, key=new())
+
+
+@reaches("agent_class_not_found", 404)
+def _(api):
+    return api.get(f"{profile_house.ROOT}/Nobody?{profile_house.HERE}")
+
+
+@reaches("profile_not_found", 404)
+def _(api):
+    return api.get(profile_house.at("never-saved"))
+
+
+@reaches("start_event_not_found", 404)
+def _(api):
+    profiled(api)
+    return api.post(profile_house.at("support", "/UserMessageEvent"), {}, key=new())
+
+
+@reaches("thread_not_found", 404)
+def _(api):
+    profiled(api)
+    return api.get(profile_house.at("support", "/thread"), by=OPERATOR)
+
+
+@reaches("agent_class_not_schedulable", 409)
+def _(api):
+    profiled(api)
+    body = {"config": {"cron": profile_house.CRON}}
+    return api.ask("PUT", profile_house.at("desk", agent_class="Assistant"), json=body, key=new())
+
+
+@reaches("binding_mismatch", 409)
+def _(api):
+    profiled(api)
+    run = {**profile_house.RUN, "agent_version": "assistant@1"}
+    Operator(api.catalog, SCOPE).declare("binding", "cron:Triage/crossed", run=run)
+    return api.ask("PUT", profile_house.at("crossed"), json=profile_house.submission(), key=new())
 
 
 # What does not answer, and what fails

@@ -7,11 +7,14 @@ import pytest
 from sqlalchemy import event, select, update
 
 from horarium.api import profile_models as models
+from horarium.api.routes import agent_classes
+from horarium.catalog.environments import ensure_environment
 from horarium.catalog.tables import profiles, runs
 from horarium.control.principals import OPERATOR_SCOPE
 from horarium.schedule.ceilings import Ceilings
+from horarium.schedule.identity import Scope
 from horarium.schedule.profiles import thread_id
-from tests.api.house import HUMAN, OPERATOR, PROGRAM, STRANGER, Api, make_catalog, new, token
+from tests.api.house import BOTH_SCOPES, HUMAN, OPERATOR, PROGRAM, STRANGER, Api, make_catalog, new, token
 from tests.api.profile_house import (
     CRON,
     HERE,
@@ -339,6 +342,14 @@ def test_a_deleted_profile_fires_no_more_and_is_taken_up_again_when_it_is_saved(
     assert (again["schedule_id"], again["enabled"]) == (saved["schedule_id"], True)
 
 
+def test_an_id_that_can_name_no_profile_is_refused_at_its_place_when_it_is_saved_and_else_not_there(api):
+    for agent_id in ("a%20b", "%C3%A9", "x" * 201):
+        answer = save(api, agent_id)
+        assert code(answer) == (422, "invalid_parameter")
+        assert [each["pointer"] for each in answer.json()["errors"]] == ["/path/agent_id"]
+        assert code(api.get(at(agent_id))) == (404, "profile_not_found")
+
+
 # Who may
 
 
@@ -352,6 +363,32 @@ def test_changes_need_a_person_and_reads_do_not(api, agent_id):
     save(api, agent_id)
     for path in (f"{ROOT}?{HERE}", f"{ROOT}/Triage?{HERE}", f"{ROOT}/Triage/profiles?{HERE}", at(agent_id)):
         assert api.get(path, by=PROGRAM).status_code == 200
+
+
+ROUTES = sorted((method, route.path) for route in agent_classes.router.routes for method in route.methods)
+
+
+def ask(api, method, path, environment_id, **more):
+    names = {"agent_class": "Triage", "agent_id": "support", "start_event": "CronStartEvent"}
+    body = {"json": submission()} if method == "PUT" else {}
+    return api.ask(method, f"!{path.format(**names)}?environment_id={environment_id}", **body, **more)
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_another_organizations_environment_is_told_of_as_one_that_is_not_there(api, catalog, method, path):
+    with catalog.writing() as connection:
+        ensure_environment(
+            connection, Scope(org_id="globex", environment_id="theirs"), mode="simulation", runtime_profile=None
+        )
+    by = token(sub="olga", scope=BOTH_SCOPES)
+    theirs, none = (ask(api, method, path, each, key=new(), by=by) for each in ("theirs", "nowhere"))
+    assert code(theirs) == code(none) == (404, "environment_not_found")
+    assert theirs.json()["detail"].replace("theirs", "nowhere") == none.json()["detail"]
+
+
+@pytest.mark.parametrize(("method", "path"), [each for each in ROUTES if each[0] != "GET"])
+def test_every_change_needs_a_key(api, method, path):
+    assert code(ask(api, method, path, "test")) == (400, "idempotency_key_missing")
 
 
 def test_the_organization_is_that_of_the_token(api, agent_id):

@@ -5,7 +5,17 @@ import re
 import pytest
 
 from horarium.api import examples
-from horarium.api.routes import authority, environments, ledger, previews, receipts, runs, schedules, v0
+from horarium.api.routes import (
+    agent_classes,
+    authority,
+    environments,
+    ledger,
+    previews,
+    receipts,
+    runs,
+    schedules,
+    v0,
+)
 from horarium.api.routes.paths import PREFIX
 from tests.api.house import (
     HUMAN,
@@ -25,7 +35,7 @@ OF_OPERATORS = {f"/authority{end}" for end in ("", "/events", "/stop", "/lift", 
 """What operators do names no id of acme's."""
 OF_AGENTS = {("GET", f"{PREFIX}/runs/{{run_id}}/input"), ("POST", f"{PREFIX}/runs/{{run_id}}/outcome")}
 """What runs open with a token or a signature of their own; test_inputs and test_outcomes hold it against other tenants."""
-BY_QUERY = (v0,)
+BY_QUERY = (v0, agent_classes)
 """Routes whose path names no environment: it stands in the query, and the organization is that of the token."""
 OPEN = {"/healthz", "/readyz", "/version", "/metrics", "/openapi.json"}
 """What has no tenant in it."""
@@ -90,7 +100,8 @@ def body_of(path, thing):
 
 
 def address(path, thing, organization):
-    names = {"org_id": organization, "environment_id": "test", **thing}
+    profile = {"agent_class": "Triage", "agent_id": "support", "start_event": "CronStartEvent"}
+    names = {"org_id": organization, "environment_id": "test", **profile, **thing}
     return "!" + re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: names[match[1]], path)
 
 

@@ -234,6 +234,8 @@ def test_a_preview_is_that_of_the_server(api):
 ELSEWHERE = {
     "invalid_schedule_id": "a path with such an id is not found, and in a body it is a fault of the document",
     "invalid_scope": "a path with such a name is not found",
+    "invalid_agent_id": "a path with such an id is refused as a parameter",
+    "config_invalid": "for agents",
     "already_begun": "for agents",
     "not_admitted": "for agents",
     "event_not_handled": "for agents",

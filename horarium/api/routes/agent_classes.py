@@ -23,11 +23,20 @@ from horarium.control import operations, profiles
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
 from horarium.errors import InvalidSchedule
+from horarium.schedule.profiles import AGENT_ID
 
 router = APIRouter(prefix="/v1/agent-classes", tags=["Cron profiles"])
 
 AgentClass = Annotated[str, Path(description="The agent class.", examples=[examples.AGENT_CLASS])]
 AgentId = Annotated[str, Path(description="The profile of the class.", examples=[examples.AGENT_ID])]
+NewAgentId = Annotated[
+    str,
+    Path(
+        description="The profile of the class. Its name for good.",
+        examples=[examples.AGENT_ID],
+        pattern=f"^{AGENT_ID.pattern}$",
+    ),
+]
 StartEvent = Annotated[str, Path(description="A start event that the class declares.", examples=["CronStartEvent"])]
 Here = Annotated[InEnvironment, Query()]
 _CHANGES = (400, *SEEN, 409)
@@ -115,7 +124,7 @@ async def get_profile(
     ),
 )
 async def save_profile(
-    call: AuthorizedByQuery, agent_class: AgentClass, agent_id: AgentId, request: Request, _query: Here
+    call: AuthorizedByQuery, agent_class: AgentClass, agent_id: NewAgentId, request: Request, _query: Here
 ) -> JSONResponse:
     """Save a profile: with a cron it fires from now on, without one it does not; a human session only.
 
