@@ -18,9 +18,7 @@ _ANY: Final = dict.fromkeys(POSITIONS, "*")
 
 
 def _refused(error: InvalidSchedule) -> PydanticCustomError:
-    sentence = " ".join(fault.sentence for fault in error.faults)
-    # As a template of its own a sentence with braces in it would lose them.
-    return PydanticCustomError(error.faults[0].code, "{sentence}", {"sentence": sentence})
+    return PydanticCustomError(error.faults[0].code, " ".join(fault.sentence for fault in error.faults))
 
 
 def _position(name: str) -> Callable[[str], str]:

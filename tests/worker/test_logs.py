@@ -27,6 +27,7 @@ class Careless(Agent):
 
 class Context:
     outputs = ()
+    is_configured = True
     class brief:
         run_id = "run-1"
 
