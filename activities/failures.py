@@ -10,6 +10,8 @@ from horarium.errors import HorariumError, InvalidSchedule, Misconfigured, Refus
 
 LONGEST_CAUSE = 300
 """Characters of a cause that are shown."""
+DEEPEST = 5
+"""Causes of causes whose tracebacks are kept."""
 _FORESEEN = {Misconfigured.__name__, InvalidSchedule.__name__}
 
 
@@ -54,3 +56,14 @@ def cause_of(error: FailureError) -> str:
         text = " ".join(error.message.split())
         return text if len(text) <= LONGEST_CAUSE else text[: LONGEST_CAUSE - 1] + "…"
     return f"{name[:LONGEST_CAUSE]}; the worker's log says more."
+
+
+def trace_of(error: BaseException | None) -> str:
+    """The traceback that another process has sent along with what failed there, and those of its causes; empty without any."""
+    found: list[str] = []
+    while isinstance(error, FailureError) and len(found) < DEEPEST:
+        if error.failure is not None and error.failure.stack_trace:
+            # Frames are all that it is: what was raised there is told beside them.
+            found.append(f"{error.failure.stack_trace.rstrip()}\n{error}")
+        error = error.cause
+    return "\n\n".join(reversed(found))

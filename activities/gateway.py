@@ -8,9 +8,10 @@ is read than is needed.
 import asyncio
 import json
 import ssl
+import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -44,10 +45,11 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a POST came to, and a sentence about it that names no secret."""
+    """What a POST came to, and a sentence about it that names no secret. `trace` is the traceback where it failed."""
 
     answer: Answer
     sentence: str
+    trace: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +93,14 @@ class HttpGateway:
         try:
             status = await self._send(claim.destination, "", claim.run_id, body=message, key=claim.run_id)
         except ForbiddenAddress as error:
-            told = Told(answer=Answer.REFUSED, sentence=f"Destination {name!r} may not be used: {error}")
+            sentence = f"Destination {name!r} may not be used: {error}"
+            told = Told(answer=Answer.REFUSED, sentence=sentence, trace=_trace(error))
         except (NotConnectedError, Misconfigured) as error:
-            told = Told(answer=Answer.UNSENT, sentence=f"Destination {name!r} could not be reached: {error}")
+            sentence = f"Destination {name!r} could not be reached: {error}"
+            told = Told(answer=Answer.UNSENT, sentence=sentence, trace=_trace(error))
         except (httpx.HTTPError, OSError) as error:
-            told = Told(
-                answer=Answer.UNKNOWN, sentence=f"Destination {name!r} gave no usable answer: {type(error).__name__}."
-            )
+            sentence = f"Destination {name!r} gave no usable answer: {type(error).__name__}."
+            told = Told(answer=Answer.UNKNOWN, sentence=sentence, trace=_trace(error))
         else:
             told = Told(answer=_meaning(status), sentence=f"Destination {name!r} answered with status {status}.")
         if told.answer is not Answer.TAKEN:
@@ -272,6 +275,10 @@ def _started_with(claim: Claim) -> Mapping[str, Any]:
     """What only some runs have: an agent that knows none of it is told nothing new."""
     told = {"start_event": claim.start_event, "event": dict(claim.event), "config": dict(claim.config)}
     return {name: value for name, value in told.items() if value}
+
+
+def _trace(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
 
 
 def _meaning(status: int) -> Answer:

@@ -7,7 +7,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.clock import WorkerClock
-from activities.gateway import HttpGateway
+from activities.gateway import HttpGateway, Told
 from horarium.catalog import Catalog
 from horarium.control import dispatching
 from horarium.control.dispatching import Again, Begun, Claim, Ended
@@ -37,7 +37,7 @@ class Handover:
         if not isinstance(claimed, Claim):
             return claimed
         told = await self._gateway.post(claimed)
-        result = await self._conclude(claimed, told.answer, told.sentence)
+        result = await self._conclude(claimed, told)
         match result:
             case Again():
                 raise self._again(result, told.sentence)
@@ -46,13 +46,18 @@ class Handover:
                 await self._gateway.cancel(claimed.destination, claimed.run_id)
         return result
 
-    async def _conclude(self, claim: Claim, answer: dispatching.Answer, sentence: str) -> Begun | Ended | Again:
+    async def _conclude(self, claim: Claim, told: Told) -> Begun | Ended | Again:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + WRITTEN_WITHIN.total_seconds()
         while True:
             try:
                 return await self._catalog.write(
-                    dispatching.conclude, claim, answer, sentence=sentence, now=self._clock.now()
+                    dispatching.conclude,
+                    claim,
+                    told.answer,
+                    sentence=told.sentence,
+                    trace=told.trace,
+                    now=self._clock.now(),
                 )
             except Unavailable as error:
                 if loop.time() > deadline or activity.is_worker_shutdown():

@@ -45,9 +45,24 @@ def configure(*, level: int = logging.INFO) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
+def to_stderr() -> None:
+    """Let what a command logs by the way go to stderr, since its stdout is for its answer.
+
+    A process that has set its logs up keeps them.
+    """
+    if not structlog.is_configured():
+        # Looked up for each line: whoever calls commands in one process may give each a stderr of its own.
+        structlog.configure(logger_factory=_beside_the_answer, cache_logger_on_first_use=False)
+
+
+def _beside_the_answer(*_: object) -> structlog.PrintLogger:
+    return structlog.PrintLogger(sys.stderr)
+
+
 def tell(sentence: str) -> None:
     """Say a sentence on stderr to whoever waits: as it is at a terminal, as a line of the log where that is JSON."""
-    if sys.stderr.isatty() or not structlog.is_configured():
+    configured = structlog.is_configured() and structlog.get_config()["logger_factory"] is not _beside_the_answer
+    if sys.stderr.isatty() or not configured:
         print(sentence, file=sys.stderr, flush=True)  # noqa: T201 - this is the process speaking to its person
     else:
         structlog.get_logger(__name__).info(sentence)

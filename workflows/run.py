@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from activities.admission import Admissions
-from activities.failures import cause_of
+from activities.failures import cause_of, trace_of
 from activities.ledger import Settlements
 from activities.messages import (
     OUTCOME_REPORTED,
@@ -261,17 +261,19 @@ _HALTS = frozenset({Reason.STOPPED_BY_OPERATOR, Reason.ENVIRONMENT_EPOCH_CHANGED
 
 def _undone(cause: BaseException | None) -> Outcome:
     """What it means that an agent's activity brought no report."""
-    summary = str(cause)
+    summary, trace = str(cause), trace_of(cause)
     match cause:
         case ActivityTimeoutError(type=TimeoutType.SCHEDULE_TO_START):
             return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.NOT_PICKED_UP, summary=summary)
         case ActivityTimeoutError(type=TimeoutType.START_TO_CLOSE | TimeoutType.SCHEDULE_TO_CLOSE):
             return Outcome(disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary=summary)
         case ApplicationError(type="claim_failed"):
-            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.CLAIM_FAILED, summary=summary)
+            return Outcome(
+                disposition=Disposition.NOT_STARTED, reason=Reason.CLAIM_FAILED, summary=summary, trace=trace
+            )
         case ApplicationError(type=str(halted)) if halted in _HALTS:
-            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason(halted), summary=summary)
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason(halted), summary=summary, trace=trace)
         case ApplicationError(type="not_admitted" | "run_not_found"):
-            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.RUN_LOST, summary=summary)
+            return Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.RUN_LOST, summary=summary, trace=trace)
         case _:
-            return Outcome(disposition=Disposition.FAILED, reason=Reason.AGENT_LOST, summary=summary)
+            return Outcome(disposition=Disposition.FAILED, reason=Reason.AGENT_LOST, summary=summary, trace=trace)

@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from horarium.catalog import postgresql
+from horarium.catalog import aftermath, postgresql
 from horarium.catalog.failures import CODE, honest_errors, honest_outcome, is_read_only
 from horarium.errors import Misconfigured, Unavailable
 
@@ -38,7 +38,8 @@ class Catalog:
 
     Functions that take a `Connection` first run through `read` and `write` here; each such call is one transaction.
     A catalog that does not answer raises `Unavailable`, and nothing of the call took effect; only where the connection was
-    lost during the COMMIT itself is the outcome not known, and then the error says so (`OutcomeUnknown`).
+    lost during the COMMIT itself is the outcome not known, and then the error says so (`OutcomeUnknown`). What a call asked to
+    be done after its commit (`horarium.catalog.aftermath`) is done before it returns.
 
     `reader` is the engine of readers where it is another one than that of writers.
     """
@@ -115,9 +116,11 @@ class Catalog:
             connection = plain.execution_options(horarium_writes=True)
             with _taking_changes(connection), connection.begin() as transaction:
                 self._require_same_file()
+                aftermath.forget(connection)
                 yield connection
                 with honest_outcome():
                     transaction.commit()
+            aftermath.carry_out(connection)
 
     def _require_same_file(self) -> None:
         """A file that was removed goes on taking what is written, and takes it away at the end; so look before each use."""

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -236,9 +236,10 @@ def claim(
 
 
 def conclude(
-    connection: Connection, claimed: Claim, answer: Answer, *, sentence: str, now: datetime
+    connection: Connection, claimed: Claim, answer: Answer, *, sentence: str, trace: str = "", now: datetime
 ) -> Begun | Ended | Again:
-    """Write down what became of a run that was sent. `sentence` is for a person who asks why it did not start.
+    """Write down what became of a run that was sent. `sentence` is for a person who asks why it did not start, and `trace` the
+    traceback for the log, if there is one.
 
     Its agent may have reported the end already, and then that counts. A refusal after an attempt that may have arrived is no
     proof that the run did not happen.
@@ -256,7 +257,8 @@ def conclude(
             return _begun(claimed.destination)
         case Answer.REFUSED:
             refused = Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.DISPATCH_REFUSED, summary=sentence)
-            return _end(connection, handed, refused if claimed.first else _unknown(sentence), now=now)
+            ends_as = refused if claimed.first else _unknown(sentence)
+            return _end(connection, handed, replace(ends_as, trace=trace), now=now)
         case Answer.UNSENT:
             unsent = claimed.first and handed.run.dispatch_sent == claimed.sent_at
             if unsent:
@@ -269,7 +271,7 @@ def conclude(
             ends_as, repeatable = _unknown(sentence), claimed.idempotent
     if repeatable and now < claimed.until:
         return Again(until=claimed.until)
-    return _end(connection, handed, ends_as, now=now)
+    return _end(connection, handed, replace(ends_as, trace=trace), now=now)
 
 
 def mark_begun(connection: Connection, handed: Handed, *, at: datetime) -> None:

@@ -8,6 +8,7 @@ from horarium.catalog import ledger
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
 from horarium.catalog.versions import Version
+from horarium.control import profile_logs
 from horarium.errors import InvalidSchedule
 from horarium.schedule.facts import span_between
 from horarium.schedule.identity import instant_text
@@ -43,6 +44,7 @@ def end_activation(
             ledger.withdraw(connection, entry)
         else:
             ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)
+            profile_logs.tell_one(connection, schedule, entry.first_at, Disposition.DROPPED, reason)
     version = require_version(connection, schedule, activation.revision)
     accounted_through = ended_at
     try:
@@ -54,6 +56,7 @@ def end_activation(
         if undecided is not None:
             fate = Fate(span=undecided, disposition=Disposition.DROPPED, reason=reason)
             ledger.write_fate(connection, schedule, generation=activation.generation, fate=fate, now=now)
+            profile_logs.tell_fates(connection, schedule, [fate])
     change_activation(
         connection,
         activation,

@@ -15,7 +15,7 @@ from horarium.catalog import ledger, money
 from horarium.catalog.schedules import Schedule, find_live, require_schedule, require_version
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.catalog.versions import Version
-from horarium.control import threads, v0_events
+from horarium.control import profile_logs, threads, v0_events
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
 from horarium.control.judgement import TRIED_ONCE, halt_of, person_of, question_about
@@ -65,13 +65,17 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a run ended: one of the terminal dispositions, and what the agent left behind."""
+    """How a run ended: one of the terminal dispositions, and what the agent left behind.
+
+    `trace` is the traceback of what kept a run from starting, as far as there is one: for the log, and not stored.
+    """
 
     disposition: Disposition
     reason: Reason | None
     summary: str = ""
     outputs: tuple[str, ...] = ()
     cost: int | None = None
+    trace: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         assert not self.disposition.is_open
@@ -182,6 +186,7 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         summary=outcome.summary,
         now=now,
     )
+    _log_if_not_started(connection, schedule, key, outcome)
     if run is not None:
         _settle_money(connection, run, outcome, now=now)
     ledger.change_run(
@@ -198,6 +203,14 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
         send_to_review(connection, schedule, activation, because=because, by=SETTLEMENT, now=now)
     return nudge_if_waiting(connection, schedule)
+
+
+def _log_if_not_started(connection: Connection, schedule: Schedule, key: RunKey, outcome: Outcome) -> None:
+    if outcome.disposition is Disposition.NOT_STARTED:
+        because, trace = outcome.summary, outcome.trace
+        profile_logs.tell_not_started(connection, schedule, key, outcome.reason, because=because, trace=trace)
+    elif outcome.disposition is Disposition.MISSED:
+        profile_logs.tell_one(connection, schedule, key.nominal_time, outcome.disposition, outcome.reason)
 
 
 def settle_kept(connection: Connection, *, now: datetime) -> int:

@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 from horarium.catalog import Catalog
 from horarium.catalog.migrate import require_current
 from horarium.errors import Misconfigured
+from worker.logs import to_stderr
 from worker.settings import Settings
 
 
@@ -16,6 +17,7 @@ from worker.settings import Settings
 async def catalog_of(settings: Settings) -> AsyncIterator[Catalog]:
     """The catalog of an installation, in this release's form; `Misconfigured`, with what to do, where there is none."""
     refuse_absent(settings)
+    to_stderr()
     catalog = Catalog.open(settings.catalog_url)
     try:
         require_current(catalog)
