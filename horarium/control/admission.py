@@ -16,7 +16,7 @@ from horarium.catalog import ledger, money
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
 from horarium.catalog.versions import Version
-from horarium.control import breaker, threads, v0_events
+from horarium.control import breaker, profile_logs, threads, v0_events
 from horarium.control.ceilings import keep_count
 from horarium.control.ceilings import objection as over_ceiling
 from horarium.control.judgement import TRIED_ONCE, Judgement, judge, person_of, question_about
@@ -236,6 +236,7 @@ def _too_late(
     run = ledger.find_run(connection, key.run_id)
     missed, why = Disposition.MISSED, Reason.OUTSIDE_WINDOW
     threads.tell_ended(connection, schedule, key, run, disposition=missed, reason=why, now=now)
+    profile_logs.tell_one(connection, schedule, key.nominal_time, missed, why)
     money.release(connection, key.run_id, now=now)
     return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
 
@@ -325,6 +326,7 @@ def _refused(
     ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
     run = ledger.find_run(connection, key.run_id)
     threads.tell_refused(connection, schedule, key, run, reason=objection.reason, sentence=objection.sentence, now=now)
+    profile_logs.tell_refused(connection, schedule, key, objection, now=now)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from horarium.catalog import ledger
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
-from horarium.control import breaker, threads, v0_events
+from horarium.control import breaker, profile_logs, threads, v0_events
 from horarium.control.activation import send_to_review
 from horarium.schedule.facts import LATE, MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
@@ -277,6 +277,7 @@ def _write(
     for fate in plan.fates:
         ledger.write_fate(connection, schedule, generation=key.generation, fate=fate, now=now)
     v0_events.tell_step(connection, schedule, key, plan, by=CONTROLLER, now=now)
+    profile_logs.tell_fates(connection, schedule, plan.fates)
 
 
 def _waiting(connection: Connection, schedule: Schedule, key: ActivationKey) -> dict[datetime, int]:
