@@ -16,6 +16,7 @@ from starter.cli import (
     api_commands,
     authority_commands,
     deployment_commands,
+    import_commands,
     profile_commands,
     schedule_commands,
     v0_commands,
@@ -56,6 +57,7 @@ app.add_typer(authority_commands.app, name="authority")
 app.add_typer(deployment_commands.app, name="deployment")
 app.add_typer(v0_commands.app, name="v0")
 app.add_typer(profile_commands.app, name="profile")
+app.add_typer(import_commands.app, name="import")
 app.add_typer(database, name="db")
 
 

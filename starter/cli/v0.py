@@ -133,7 +133,7 @@ def _print_receipt(receipt: Document, calendar: Calendar | None) -> None:
     reference = receipt["reference"]
     print_fields(
         [
-            (_TITLES.get(receipt["operation"], receipt["operation"]), receipt["schedule_id"]),
+            (_TITLES[receipt["operation"]], receipt["schedule_id"]),
             ("Revision", reference["revision"]),
             ("Digest", reference["digest"]),
             ("Generation", receipt["generation"]),
