@@ -616,6 +616,9 @@ class TestClasses:
             True,
         )
         assert found["agent_versions"][1]["description"] == "New."
+        desk.now = at(120)
+        profiler.register()
+        assert self.classes(desk)[TRIAGE]["is_conversational"]
 
     def test_a_class_that_handles_no_user_message_is_no_conversational_one(
         self, desk: Desk, profiler: Profiler

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
+from horarium.authority.signing import Keys
 from horarium.catalog import Catalog
 from horarium.catalog.tables import audit_events, entries, profiles, receipts, runs, thread_events, threads
 from horarium.catalog.threads import make_thread
+from horarium.control import dispatching, outcomes, running
 from horarium.control import profiles as operations
-from horarium.control import running
 from horarium.control.activation import Reviewed
 from horarium.control.audit import audit
 from horarium.control.manual import trigger
@@ -26,11 +27,12 @@ from horarium.errors import Forbidden, NotFound, Refused
 from horarium.schedule.identity import RunKey, Scope, instant_text
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.profiles import thread_id
-from starter.pruning import Pruning
+from starter.controller import Controller
 from tests.control.caller import new_key, principal
 from tests.control.desk import SCOPE, Desk, at, every, open_undurable
 from tests.control.operators import Operator
 from tests.control.profiler import EVERY_MINUTE, TRIAGE, Profiler, profiler_of, saved
+from tests.control.test_controller import FakeTemporal
 from tests.control.test_profiles import code_of
 from tests.control.test_side_by_side import at_once, told
 
@@ -211,6 +213,62 @@ class TestTold:
         assert (kind, data["disposition"], data["reason"]) == ("run_not_started", "missed", "outside_window")
 
 
+class TestBehindTheGateway:
+    """An agent behind the gateway http has begun a run once it has taken it."""
+
+    @pytest.fixture
+    def profiler(self, desk: Desk) -> Profiler:
+        operator = Operator(desk.catalog, SCOPE)
+        operator.declare("destination", "lines", url="https://agent.test/", secret="HORARIUM_SECRET_LINES")
+        operator.declare(
+            "agent", "lines@1", max_cost=0, max_run_seconds=60, gateway="http", destination="lines", idempotent=True
+        )
+        made = profiler_of(desk)
+        made.bind(agent_version="lines@1")
+        made.save(saved(folder="a"))
+        return made
+
+    def sent(self, profiler: Profiler) -> tuple[RunKey, dispatching.Claim]:
+        loop, desk = profiler.loop(), profiler.desk
+        loop.step_at(57)
+        desk.now = at(60)
+        how = {"owner": "execution", "now": desk.now, "keys_of": lambda _: Keys((b"x" * 32,))}
+        claimed = desk.write(dispatching.decide, loop.run(60), desk.content, **how).claimed
+        assert isinstance(claimed, dispatching.Claim)
+        return loop.run(60), claimed
+
+    def test_what_it_took_is_told_and_what_it_reports(self, profiler: Profiler) -> None:
+        run, claimed = self.sent(profiler)
+        assert not claimed.idempotent
+        assert claimed.config["folder"] == "a"
+        desk = profiler.desk
+        desk.write(dispatching.conclude, claimed, dispatching.Answer.TAKEN, sentence="Taken.", now=desk.now)
+        reported = outcomes.OutcomeReport(outcome="succeeded", summary="done")
+        desk.write(outcomes.report, SCOPE, run.run_id, reported, now=at(62))
+        assert [kind for kind, _ in profiler.told()] == ["run_started", "run_ended"]
+
+    def test_a_report_before_it_has_answered_is_its_beginning_too(self, profiler: Profiler) -> None:
+        run, claimed = self.sent(profiler)
+        desk = profiler.desk
+        reported = outcomes.OutcomeReport(outcome="failed", summary="No.")
+        desk.write(outcomes.report, SCOPE, run.run_id, reported, now=at(62))
+        desk.write(dispatching.conclude, claimed, dispatching.Answer.TAKEN, sentence="Taken.", now=at(63))
+        assert [kind for kind, _ in profiler.told()] == ["run_started", "run_ended"]
+
+    def test_what_it_refused_was_not_started(self, profiler: Profiler) -> None:
+        _, claimed = self.sent(profiler)
+        desk = profiler.desk
+        desk.write(dispatching.conclude, claimed, dispatching.Answer.REFUSED, sentence="No.", now=desk.now)
+        assert [(kind, data["reason"]) for kind, data in profiler.told()] == [("run_not_started", "dispatch_refused")]
+
+    def test_nothing_is_sent_twice(self, profiler: Profiler) -> None:
+        _, claimed = self.sent(profiler)
+        desk = profiler.desk
+        ended = desk.write(dispatching.conclude, claimed, dispatching.Answer.UNKNOWN, sentence="Silence.", now=desk.now)
+        assert isinstance(ended, dispatching.Ended)
+        assert [data["reason"] for _, data in profiler.told()] == ["start_unknown"]
+
+
 class TestRead:
     def test_only_operators_read_it(self, profiler: Profiler) -> None:
         profiler.save()
@@ -328,7 +386,10 @@ class TestPruned:
     ) -> None:
         profiler.save()
         profiler.world().pass_until(at(70))
-        asyncio.run(Pruning(desk.catalog, SCOPE, lambda: at(100 * DAY), days).prune())
+        controller = Controller(
+            desk.catalog, FakeTemporal(), SCOPE, now=lambda: at(100 * DAY), event_retention_days=days
+        )
+        asyncio.run(controller.pruning.prune())
         assert len(profiler.thread()["events"]) == left
 
 

@@ -1,0 +1,84 @@
+"""What a run tells its thread, and what pruning asks, reads no table through: threads grow for as long as profiles fire."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert
+
+from horarium.catalog import Catalog
+from horarium.catalog.tables import profiles, thread_events
+from horarium.control.threads import prune
+from tests.catalog.test_query_plans import work
+from tests.control.desk import NOON, SCOPE, Desk, at, open_catalog
+from tests.control.profiler import Profiler, profiler_of
+
+DAY = 86_400
+HERE = {"org_id": SCOPE.org_id, "environment_id": SCOPE.environment_id}
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    opened = open_catalog(tmp_path)
+    yield opened
+    opened.close()
+
+
+def lived(profiler: Profiler) -> None:
+    """A run of a profile, what is read of it, and a look for what is old."""
+    profiler.world().pass_until(at(70))
+    profiler.show()
+    profiler.thread()
+    profiler.desk.write(prune, now=at(DAY), older_than_days=30, scope=SCOPE)
+
+
+def fill(profiler: Profiler, count: int) -> None:
+    """So many other profiles that were deleted, and so many events of each of two threads."""
+    named = {"agent_class": "Old", "config": "{}", "created_at": NOON, "changed_at": NOON, "changed_by": "ada"}
+    others = [{**HERE, **named, "agent_id": f"old-{n}", "deleted_at": NOON} for n in range(count)]
+    threads = ("0" * 64, profiler.show()["thread_id"])
+    told = [{**HERE, "thread_id": thread, "kind": "run_ended", "at": NOON, "data": {}} for thread in threads] * count
+
+    def write(connection: Any) -> None:
+        connection.execute(insert(profiles), others)
+        connection.execute(insert(thread_events), told)
+
+    profiler.desk.write(write)
+
+
+def test_no_question_about_a_profile_reads_a_table_through(catalog: Catalog) -> None:
+    plans: dict[str, list[str]] = {}
+
+    def explain(connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, many: bool) -> None:
+        if not many and statement.split(maxsplit=1)[0] in {"SELECT", "UPDATE", "DELETE"}:
+            raw = connection.connection.driver_connection
+            plans[statement] = [row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+
+    profiler = profiler_of(Desk(catalog))
+    profiler.save()
+    event.listen(catalog.engine, "before_cursor_execute", explain)
+    lived(profiler)
+    profiler.save()
+    profiler.delete()
+    asked = [statement for statement in plans if "thread_events" in statement or "profiles" in statement]
+    assert len(asked) >= 5
+    for statement, plan in plans.items():
+        for line in plan:
+            assert not re.match(r"SCAN (profiles|threads|thread_events)\b", line), (statement, plan)
+
+
+def test_what_a_run_costs_does_not_grow_with_its_thread(tmp_path: Path) -> None:
+    costs = []
+    for count in (10, 5_000):
+        (tmp_path / str(count)).mkdir()
+        catalog = open_catalog(tmp_path / str(count))
+        profiler = profiler_of(Desk(catalog))
+        profiler.save()
+        fill(profiler, count)
+        costs.append(work(catalog, lambda profiler=profiler: profiler.world().pass_until(at(70))))
+        catalog.close()
+    (statements, operations), (again, more) = costs
+    assert again == statements
+    assert more <= operations * 1.5, costs
