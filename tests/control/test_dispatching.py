@@ -113,6 +113,23 @@ def withdrawn(desk: Desk) -> Iterator[None]:
         desk.write(declared, "destination", "lines", facts)
 
 
+def test_what_went_wrong_goes_with_the_outcome_to_the_log_and_is_not_stored(desk: Desk, monkeypatch) -> None:
+    settled: list[Outcome] = []
+
+    def settle(connection: Any, key: RunKey, outcome: Outcome, *, now: Any) -> Any:
+        settled.append(outcome)
+        return running.settle(connection, key, outcome, now=now)
+
+    monkeypatch.setattr(dispatching, "settle", settle)
+    for answer, at_second in ((Answer.REFUSED, 60), (Answer.UNSENT, 60 + WINDOW), (Answer.UNKNOWN, 60)):
+        one = Desk(desk.catalog)
+        claimed = claim(one, admitted(one))
+        one.now = at(at_second)
+        one.write(dispatching.conclude, claimed, answer, sentence="It said so.", trace="frames", now=one.now)
+        assert told(one)[0] == "not_started"
+    assert [each.trace for each in settled] == ["frames"] * 3
+
+
 class TestWhatStartedIt:
     """A run by hand of a cron profile; how its version comes about is told in the tests of profiles."""
 

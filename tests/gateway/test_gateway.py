@@ -199,6 +199,24 @@ class TestNothingWasSent:
         assert told.answer is Answer.UNSENT
         assert "ConnectError" in told.sentence
 
+    def test_what_went_wrong_is_told_with_its_traceback_and_without_the_path(self):
+        async def work():
+            return await gateway().post(claim(destination(f"http://127.0.0.1:{free_port()}/hooks/hunter2")))
+
+        told = run(work)
+        assert "Traceback" in told.trace
+        assert "ConnectError" in told.trace
+        assert "hunter2" not in told.trace
+        assert "Traceback" not in repr(told)
+
+    def test_an_answer_has_no_traceback(self):
+        async def work():
+            async with receiver(says(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")) as there:
+                return await gateway().post(claim(destination(there.url())))
+
+        told = run(work)
+        assert (told.answer, told.trace) == (Answer.UNKNOWN, "")
+
     def test_where_the_name_is_not_found(self):
         async def work():
             async def resolving(_host, _port):
