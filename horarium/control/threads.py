@@ -15,6 +15,7 @@ import structlog
 from sqlalchemy import Connection
 
 from horarium.agents.report import kept_summary
+from horarium.catalog.aftermath import after_commit
 from horarium.catalog.ledger import Run
 from horarium.catalog.profiles import StoredProfile, live_profiles, profile_of_schedule
 from horarium.catalog.schedules import Schedule
@@ -83,9 +84,11 @@ def tell_refused(
 
 
 def log_unusable(connection: Connection, schedule: Schedule, fault: str) -> None:
-    """Write to the log that a profile's stored version cannot be used. It fires no more, and keeps no other from firing."""
-    if (profile := _profile(connection, schedule)) is not None:
-        log_malformed(profile, fault)
+    """Write to the log, after the commit, that a profile's stored version cannot be used. It fires no more, and keeps no other
+    from firing."""
+    profile = _profile(connection, schedule)
+    if profile is not None:
+        after_commit(connection, lambda: log_malformed(profile, fault))
 
 
 def log_malformed(profile: StoredProfile, fault: str) -> None:
