@@ -67,7 +67,7 @@ def objections(
     declared = runs_per_month(version.configuration.calendar, now=now) if counted is None else counted
     # What declares nothing adds nothing, such as an instant that has passed.
     before = _before(connection, schedule, activation) if declared else 0
-    if declared and before + declared > ceilings.total:
+    if before + declared > ceilings.total:
         yield _against(
             f"It declares {declared:,} runs in 30 days, what was enabled before it {before:,}, and all together are allowed "
             f"{ceilings.total:,} here ({TOTAL}).",
