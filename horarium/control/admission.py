@@ -19,6 +19,7 @@ from horarium.catalog.versions import Version
 from horarium.control import breaker, profile_logs, threads, v0_events
 from horarium.control.ceilings import keep_count
 from horarium.control.ceilings import objection as over_ceiling
+from horarium.control.deferral import is_answered_for
 from horarium.control.judgement import TRIED_ONCE, Judgement, judge, person_of, question_about
 from horarium.errors import Unavailable
 from horarium.schedule.ceilings import USUAL, Ceilings
@@ -102,8 +103,9 @@ def decide(
         unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
         return _refused(connection, schedule, entry, key, unusable, looked_at={}, now=now)
     person = person_of(schedule, activation, run)
-    if now - run.window_from > version.configuration.policy.catchup_window:
-        return _too_late(connection, schedule, entry, key, content, now=now)
+    late = now - run.window_from > version.configuration.policy.catchup_window
+    if late or is_answered_for(connection, schedule, activation, version, entry, now=now):
+        return _misfired(connection, schedule, entry, key, content, late=late, now=now)
     question = question_about(schedule, version, person=person)
     judgement = judge(connection, question, content, now=now, activation=activation, due=_due(entry), lock=True)
     against = (
@@ -219,26 +221,35 @@ def _over_ceiling(
     return over_ceiling(connection, schedule, version, activation, ceilings, now=now)
 
 
-def _too_late(
-    connection: Connection, schedule: Schedule, entry: ledger.Entry, key: RunKey, content: Content, *, now: datetime
+def _misfired(
+    connection: Connection,
+    schedule: Schedule,
+    entry: ledger.Entry,
+    key: RunKey,
+    content: Content,
+    *,
+    late: bool,
+    now: datetime,
 ) -> Admission:
-    """The window has passed: because the authority gave no answer, or because nobody decided."""
-    ledger.change_run(connection, key.run_id, ended_at=now)
-    if isinstance(content, Answers) and content.question is not None and not content.are_there:
+    """Its window has passed, because the authority gave no answer or nobody decided; or another run answers for it."""
+    if late and isinstance(content, Answers) and content.question is not None and not content.are_there:
         unanswered = Objection(
             reason=Reason.AUTHORITY_UNAVAILABLE,
             sentence=content.unanswered or Reason.AUTHORITY_UNAVAILABLE.sentence,
             evidence={},
         )
         return _refused(connection, schedule, entry, key, unanswered, looked_at={}, now=now)
-    ledger.close(connection, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=now)
-    v0_events.tell_missed(connection, schedule, key, Reason.OUTSIDE_WINDOW, by=ADMISSION, now=now)
+    disposition, reason = (
+        (Disposition.MISSED, Reason.OUTSIDE_WINDOW) if late else (Disposition.SKIPPED, Reason.COALESCED)
+    )
+    ledger.close(connection, entry, disposition, reason, now=now)
+    ledger.change_run(connection, key.run_id, ended_at=now)
+    v0_events.tell_missed(connection, schedule, key, reason, disposition=disposition, by=ADMISSION, now=now)
     run = ledger.find_run(connection, key.run_id)
-    missed, why = Disposition.MISSED, Reason.OUTSIDE_WINDOW
-    threads.tell_ended(connection, schedule, key, run, disposition=missed, reason=why, now=now)
-    profile_logs.tell_one(connection, schedule, key.nominal_time, missed, why)
+    threads.tell_ended(connection, schedule, key, run, disposition=disposition, reason=reason, now=now)
+    profile_logs.tell_one(connection, schedule, key.nominal_time, disposition, reason)
     money.release(connection, key.run_id, now=now)
-    return _closed(connection, schedule, Disposition.MISSED, Reason.OUTSIDE_WINDOW)
+    return _closed(connection, schedule, disposition, reason)
 
 
 def _reserve(

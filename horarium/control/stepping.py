@@ -12,7 +12,8 @@ from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
 from horarium.control import breaker, profile_logs, threads, v0_events
 from horarium.control.activation import send_to_review
-from horarium.schedule.facts import LATE, MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
+from horarium.control.deferral import deferred_until, never_ran
+from horarium.schedule.facts import MAX_STARTS_PER_STEP, OVERDUE, Facts, Hold, instants_after, stretches
 from horarium.schedule.identity import ActivationKey, RunKey
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
 from horarium.schedule.plan import Plan
@@ -78,7 +79,7 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
     mark = activation.accounted_through
     ahead = instants_after(calendar, max(mark, now), until=max(mark, now) + lead, limit=AHEAD_LIMIT)
     ahead = tuple(instant for instant in ahead if instant <= now + lead)
-    deferred_until = _deferred_until(connection, schedule, activation, entries) if policy.defer_once else None
+    answered_for = deferred_until(connection, schedule, activation, entries) if policy.defer_once else None
     told, told_through = stretches(
         calendar,
         policy,
@@ -86,7 +87,7 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
         accounted_through=mark,
         attended_until=activation.attended_until,
         now=now,
-        deferred_until=deferred_until,
+        deferred_until=answered_for,
     )
     facts = Facts(
         now=now,
@@ -106,7 +107,7 @@ def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: t
         lead=lead,
         catchup_started=activation.catchup_started,
         awaits=policy.slots is not None and _awaits(entries, now),
-        deferred_until=deferred_until,
+        deferred_until=answered_for,
     )
     return Gathered(facts=facts, waiting=activation.waiting)
 
@@ -197,7 +198,7 @@ def _holds(
     held = 0
     holds: list[Hold] = []
     for entry in (*entries, *ledger.holds_closed_since(connection, schedule, mark)):
-        if entry.held_since is None or _never_ran(entry):
+        if entry.held_since is None or never_ran(entry):
             continue
         # Whatever the calendar staged was staged by a step that then set the mark. A manual run begins in between.
         since = mark if entry.trigger == BY_CALENDAR else max(mark, entry.held_since)
@@ -208,25 +209,6 @@ def _holds(
         else:
             held += 1
     return held, tuple(holds)
-
-
-def _deferred_until(
-    connection: Connection, schedule: Schedule, activation: Activation, entries: Sequence[ledger.Entry]
-) -> datetime | None:
-    """When the last run that is late got its slot, or was decided: what was due before that, it answers for."""
-    began: list[datetime] = []
-    for entry in (*entries, *ledger.holds_closed_since(connection, schedule, activation.accounted_through)):
-        if entry.generation != activation.generation or entry.trigger != BY_CALENDAR or _never_ran(entry):
-            continue
-        run = None if entry.held_since is None else ledger.find_run(connection, entry.run_key(schedule.key).run_id)
-        if run is not None and entry.held_since is not None:
-            began += [at for at in (entry.held_since, run.decided_at) if at is not None and at - entry.first_at > LATE]
-    return max(began, default=None)
-
-
-def _never_ran(entry: ledger.Entry) -> bool:
-    """Whether a run ended before anybody had decided on it. What it seemed to hold was free all the time."""
-    return entry.disposition in {Disposition.MISSED, Disposition.DROPPED} or entry.reason is Reason.RUN_LOST
 
 
 def _awaits(entries: Sequence[ledger.Entry], now: datetime) -> bool:

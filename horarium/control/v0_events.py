@@ -77,12 +77,19 @@ def tell_skipped(
 
 
 def tell_missed(
-    connection: Connection, schedule: Schedule, run: RunKey, reason: Reason | None, *, by: str, now: datetime
+    connection: Connection,
+    schedule: Schedule,
+    run: RunKey,
+    reason: Reason | None,
+    *,
+    disposition: Disposition = Disposition.MISSED,
+    by: str,
+    now: datetime,
 ) -> None:
-    """Tell that a run which had its slot came too late to its admission."""
+    """Tell that a run which had its slot came too late to its admission, or that another run answers for it."""
     instant = run.nominal_time
     span = Span(first=instant, last=instant, count=1)
-    fate = Fate(span=span, disposition=Disposition.MISSED, reason=reason or Reason.OUTSIDE_WINDOW)
+    fate = Fate(span=span, disposition=disposition, reason=reason or Reason.OUTSIDE_WINDOW)
     tell_skipped(connection, schedule, run.activation.generation, fate, by=by, now=now)
 
 

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from horarium.catalog import Catalog
+from horarium.control.audit import audit
 from horarium.control.publication import publish
 from horarium.schedule.configuration import read_stored
 from horarium.schedule.facts import LATE
@@ -107,6 +108,30 @@ def test_an_outage_behind_a_run_that_ends_in_it_gives_one_deferred_run(desk: Des
     world.pass_until(at(535))
     assert desk.told() == [("succeeded", 60, 60, 1), ("succeeded", 120, 120, 1), ("skipped", 180, 480, 6)]
     assert offsets([world.actual_starts[world.loops[1].run(120)]]) == [505]
+
+
+@pytest.mark.parametrize("lasts", [9.9, 11, 20])
+@pytest.mark.parametrize("interval", [1, 2, 3])
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_runs_that_were_staged_side_by_side_while_nobody_decided_are_one_deferred_run(
+    desk: Desk, runs: int, interval: int, lasts: float
+) -> None:
+    """Only the run workers are away: several slots were taken before the first of the runs was late."""
+    world = world_of(desk, deferring(interval, runs=runs))
+    outage(world, 8.1, 8.1 + lasts, schedules=False)
+    back = desk.now
+    world.pass_until(at(8.1 + lasts + 12))
+    late = sorted(run.nominal_time for run, start in world.actual_starts.items() if start - run.nominal_time > LATE)
+    due = [at(each) for each in range(interval * (8 // interval + 1), 200, interval)]
+    assert late == [each for each in due[:1] if back - each > LATE]
+    if late:
+        begun = [run.nominal_time for run in world.actual_starts]
+        assert not [each for each in begun if late[0] < each < back]
+        assert {entry.reason for entry in desk.entries() if late[0] < entry.first_at < back} == {"coalesced"}
+    desk.pause()
+    desk.check_ledger()
+    found = desk.read(audit, desk.key, now=desk.now)
+    assert found.clean, found.schedules
 
 
 def test_a_slow_schedule_defers_again_and_again_and_loses_count_of_nothing(desk: Desk) -> None:
