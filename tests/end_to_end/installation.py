@@ -176,7 +176,7 @@ class Installation:
     async def enabled(self, key: ScheduleKey) -> Changed:
         """Enable a schedule, as soon as the workers are there."""
         content = self.settings.content
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 with suppress(Unavailable):
                     return await self.catalog.write(enable, key, Reviewed(), content, by="tester", now=now())
@@ -216,7 +216,7 @@ class Installation:
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         return [line for line in lines if line["schedule"] == key.schedule_id]
 
-    async def until_closed(self, key: ScheduleKey, count: int, *, within: float = 60) -> None:
+    async def until_closed(self, key: ScheduleKey, count: int, *, within: float = 120) -> None:
         """Wait until so many due instants of a schedule have their answer."""
         await until(
             lambda: sum(entry.count for entry, _ in self.rows(key) if entry.closed_at) >= count,
@@ -236,7 +236,7 @@ class Installation:
             await until(
                 lambda key=key: all(entry.closed_at for entry, _ in self.rows(key)),
                 lambda key=key: f"an end of every run; the ledger says {self.told(key)}",
-                within=90,
+                within=120,
             )
             result = await self.catalog.read(audit, key, now=now(), grace=timedelta(0))
             assert result.clean, document(result)
@@ -331,7 +331,7 @@ async def installation(
 
 
 async def until(
-    condition: Callable[[], bool | Awaitable[bool]], what: str | Callable[[], str], *, within: float = 60
+    condition: Callable[[], bool | Awaitable[bool]], what: str | Callable[[], str], *, within: float = 120
 ) -> None:
     """Wait until a condition holds; otherwise fail with a sentence that says for what it was waited in vain."""
     loop = asyncio.get_running_loop()

@@ -27,7 +27,7 @@ from starter.setup import prepare_temporal
 from starter.temporal_server import TemporalServer
 from tests.control.operators import Operator
 from tests.workflows.documents import every
-from tests.workflows.house import LONG_LEASE, House, house, workers_beat
+from tests.workflows.house import LONG_LEASE, House, Worked, house, workers_beat
 from tests.workflows.invariant import assert_every_instant_has_one_answer
 from worker.plugin import horarium_plugin
 
@@ -42,7 +42,7 @@ class Strict:
     silent: set[Scope] = field(default_factory=set)
     """Their contents fail, as a disk does that is gone."""
     slow: set[Scope] = field(default_factory=set)
-    """Their agents take three seconds for a run that begins meanwhile."""
+    """Their agents go on with a run that begins meanwhile until they are in here no more."""
     held: set[Scope] = field(default_factory=set)
     """Their runs are not begun before they are in here no more."""
     starts: list[tuple[Scope, datetime]] = field(default_factory=list)
@@ -166,7 +166,7 @@ class Place:
         return sorted(found, key=lambda row: row[1].decided_at or since)
 
     async def until_decided(
-        self, *, since: datetime, due_since: datetime | None = None, within: float = 30
+        self, *, since: datetime, due_since: datetime | None = None, within: float = 120
     ) -> tuple[ledger.Entry, ledger.Run]:
         """The first run that was decided after a time, once it is over; and, where that is asked, fell due after a time."""
 
@@ -177,7 +177,7 @@ class Place:
         await self.until(lambda: any(entry.closed_at for entry, _ in found()[:1]), within=within)
         return found()[0]
 
-    async def until(self, holds: Callable[[], object], *, within: float = 30) -> None:
+    async def until(self, holds: Callable[[], object], *, within: float = 120) -> None:
         try:
             async with asyncio.timeout(within):
                 while not holds():  # noqa: ASYNC110 - what is waited for is in a database
@@ -197,14 +197,16 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def strict_house(folder: Path, monkeypatch) -> AsyncIterator[Strict]:
-    """Everything in this process but the server, which is a real one."""
+async def strict_house(folder: Path, monkeypatch, *, lead: timedelta = timedelta(seconds=1)) -> AsyncIterator[Strict]:
+    """Everything in this process but the server, which is a real one. Runs are staged so early, or a second earlier."""
     server = TemporalServer(folder / "temporal", port=0, headless=True)
     await server.start()
     try:
         client = await Client.connect(server.address, plugins=[horarium_plugin()])
         await prepare_temporal(client)
-        pace = Pace(lead=timedelta(seconds=1), spread=timedelta(seconds=1))
+        # A schedule that is blocked by a run which is held is to look by itself soon.
+        pace = Pace(lead=lead, spread=timedelta(seconds=1), look_after=timedelta(seconds=2))
+        monkeypatch.setattr(Worked, "max_run_seconds", 60)  # a run that is held must not pass its time limit
         async with house(client, folder, server_time=_time, clock=WorkerClock(), pace=pace) as inside:
             strict = Strict(house=inside)
             _let_be_silent(strict, monkeypatch)
@@ -241,8 +243,8 @@ def _let_be_slow(strict: Strict, monkeypatch) -> None:
         named = event.run.schedule
         scope = Scope(org_id=named.org_id, environment_id=named.environment_id)
         strict.starts.append((scope, now()))
-        if scope in strict.slow:
-            await asyncio.sleep(3)
+        while scope in strict.slow:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.05)
         return await work(event, context)
 
     monkeypatch.setattr(host, "begin", held)

@@ -63,7 +63,7 @@ def test_clocks_that_are_apart_and_are_set_while_they_are_relied_on(tmp_path):
 
 async def _set_while_they_are_relied_on(folder):
     async with machines(folder) as (it, set_clock):
-        keys = [await it.published(every=1, overlap="allow"), await it.published(every=3, overlap="skip", window=10)]
+        keys = [await it.published(every=1, overlap="allow"), await it.published(every=3, overlap="skip")]
         for key in keys:
             await it.enabled(key)
 

@@ -5,15 +5,17 @@ import random
 from datetime import timedelta
 
 import pytest
-from temporalio.service import RPCError, RPCStatusCode
 
 from horarium.schedule.ledger import Disposition
 from tests.end_to_end.installation import installation, now, until
 from tests.end_to_end.stories import Stories
+from tests.workflows.known import known
 
 pytestmark = pytest.mark.server
 
 stories = Stories()
+PUNCTUAL = timedelta(seconds=10)
+"""How late a run may begin here: it does not wait for the next instant, however busy the machine is."""
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +37,6 @@ async def staged(it, key):
 
     await until(look, lambda: f"a run that is staged; the ledger says {it.told(key)}")
     return found[0]
-
-
-async def known(handle):
-    """Wait until Temporal has a run: its entry is committed before its workflow is started."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await handle.describe()
-            except RPCError as error:
-                if error.status is not RPCStatusCode.NOT_FOUND:
-                    raise
-                await asyncio.sleep(0.05)
-            else:
-                return
 
 
 async def started(it, key):
@@ -83,14 +71,14 @@ async def test_a_schedule_runs_its_agent_at_each_instant_with_few_events(it):
     await it.proven(key)
     for entry, run in it.rows(key):
         assert entry.disposition is Disposition.SUCCEEDED
-        assert timedelta(0) <= run.begun_at - entry.first_at < timedelta(seconds=5)
+        assert timedelta(0) <= run.begun_at - entry.first_at < PUNCTUAL
     await until(lambda: it.runtime(key)[0] == "paused", "the controller's word that it is paused")
 
 
 @stories.story
 async def test_a_runner_of_other_agents_takes_no_run_that_it_cannot_do(it):
     await it.start("ingestion")
-    key = await it.published(every=2)
+    key = await it.published(every=2, overlap="allow")
     await it.enabled(key)
     await it.until_closed(key, 6)
     await it.proven(key)
@@ -102,24 +90,28 @@ async def test_an_instant_belongs_to_the_generation_that_was_enabled_inside_its_
     key = await it.published(every=8)
     await it.enabled(key)
     moved = []
-    for _ in range(2):
+    for _ in range(10):
         entry = await staged(it, key)
         await it.paused(key)
-        generation = (await it.enabled(key)).activation.generation
-        moved.append((entry.first_at, generation))
+        enabled = (await it.enabled(key)).activation
         await until(
             lambda at=entry.first_at: any(each.first_at == at and each.closed_at for each, _ in it.rows(key)),
             lambda: f"an answer; the ledger says {it.told(key)}",
         )
+        if enabled.activated_at < entry.first_at:  # else the machine was too slow to do both inside the lead
+            moved.append((entry.first_at, enabled.generation))
+        if len(moved) == 2:
+            break
     await it.proven(key)
+    assert len(moved) == 2
     answers = {(entry.first_at, entry.generation): entry.disposition for entry, _ in it.rows(key)}
     assert [answers[each] for each in moved] == [Disposition.SUCCEEDED] * 2
     assert len([at for at, _ in answers if at in {at for at, _ in moved}]) == 2
 
 
-async def paused_near_the_second(it, *, seed, times):
+async def paused_near_the_second(it, *, seed, times, overlap):
     chance = random.Random(seed)
-    key = await it.published(every=2)
+    key = await it.published(every=2, overlap=overlap)
     for _ in range(times):
         await it.enabled(key)
         soon = now() + timedelta(seconds=2)
@@ -133,10 +125,14 @@ async def paused_near_the_second(it, *, seed, times):
 @stories.story
 async def test_pausing_around_the_nominal_second_loses_nothing_and_repeats_nothing(it):
     """Twenty times: four schedules with five pauses each."""
-    keys = await asyncio.gather(*(paused_near_the_second(it, seed=seed, times=5) for seed in range(4)))
-    for key in keys:
-        dispositions = {entry.disposition for entry, _ in it.rows(key)}
-        assert dispositions <= {Disposition.SUCCEEDED, Disposition.DROPPED}
+    policies = ("skip", "allow", "skip", "allow")
+    keys = await asyncio.gather(
+        *(paused_near_the_second(it, seed=seed, times=5, overlap=each) for seed, each in enumerate(policies))
+    )
+    for key, overlap in zip(keys, policies, strict=True):
+        # On a busy machine a run may take longer than the two seconds until the next one.
+        overlapped = {"skipped overlap"} if overlap == "skip" else set()
+        assert {each.lstrip("0123456789 ") for each in it.told(key)} <= {"succeeded", "dropped paused"} | overlapped
 
 
 @stories.story
@@ -145,7 +141,7 @@ async def test_a_schedule_that_was_terminated_by_hand_is_in_review_until_it_is_e
     activation = (await it.enabled(key)).key
     await until(lambda: "buffered" in it.told(key), lambda: f"a waiting instant; the ledger says {it.told(key)}")
     await it.client.get_workflow_handle(activation.workflow_id).terminate("by hand")
-    await until(lambda: it.runtime(key)[0] == "review", lambda: f"review; it is {it.runtime(key)}", within=15)
+    await until(lambda: it.runtime(key)[0] == "review", lambda: f"review; it is {it.runtime(key)}")
     assert "terminated" in it.runtime(key)[1]
     assert not it.activations(key)[-1].is_live
     assert "buffered" not in it.told(key)
@@ -166,7 +162,7 @@ async def test_a_run_that_was_terminated_by_hand_frees_its_slot(it):
     key = await it.published(every=4, seconds=40)
     await it.enabled(key)
     await (await started(it, key)).terminate("by hand")
-    await until(lambda: it.rows(key)[0][0].closed_at is not None, "the end of the run", within=25)
+    await until(lambda: it.rows(key)[0][0].closed_at is not None, "the end of the run")
     assert it.told(key)[0] == "terminated terminated_by_operator"
     await (await started(it, key)).cancel()
     await it.proven(key)
@@ -177,7 +173,7 @@ async def test_a_run_that_is_cancelled_with_its_agent_ends_as_cancelled(it):
     key = await it.published(every=4, seconds=40)
     await it.enabled(key)
     await (await started(it, key)).cancel()
-    await until(lambda: it.rows(key)[0][0].closed_at is not None, "the end of the run", within=15)
+    await until(lambda: it.rows(key)[0][0].closed_at is not None, "the end of the run")
     assert it.told(key)[0] == "cancelled cancelled_by_operator"
     await (await started(it, key)).cancel()
     await it.proven(key)
@@ -187,10 +183,14 @@ async def test_a_run_that_is_cancelled_with_its_agent_ends_as_cancelled(it):
 async def test_a_run_that_is_cancelled_before_its_second_never_reaches_an_agent(it):
     key = await it.published(every=6)
     await it.enabled(key)
-    entry = await staged(it, key)
-    handle = it.client.get_workflow_handle(entry.run_key(key).workflow_id)
-    await known(handle)
-    await handle.cancel()
+    cancelled_at = None
+    while cancelled_at is None:
+        entry = await staged(it, key)
+        handle = await known(it.client.get_workflow_handle(entry.run_key(key).workflow_id))
+        if entry.first_at - now() > timedelta(seconds=1):  # else its second is too near, and the next one is taken
+            await handle.cancel()
+            cancelled_at = now()
+    assert cancelled_at < entry.first_at
     await handle.result()
     await sleep_until(entry.first_at + timedelta(seconds=1))
     await it.proven(key)

@@ -36,9 +36,9 @@ async def test_what_falls_due_while_the_workers_are_down_is_caught_up_within_the
         await it.kill(part)
     down = now()
     await asyncio.sleep(OUTAGE.total_seconds())
-    up = now()
     for part in ("schedules", "runs"):
         await it.start(part)
+    up = now()
     await until(
         lambda: all(
             any(entry.first_at > up and entry.disposition is Disposition.SUCCEEDED for entry, _ in it.rows(key))
@@ -87,9 +87,7 @@ async def test_without_its_agent_an_occurrence_is_not_started_and_then_refused(i
     await it.enabled(key)
     await it.until_closed(key, 1)
     await it.kill("agents")
-    await until(
-        lambda: "refused agent_offline" in it.told(key), lambda: f"a refusal; the ledger says {it.told(key)}", within=45
-    )
+    await until(lambda: "refused agent_offline" in it.told(key), lambda: f"a refusal; the ledger says {it.told(key)}")
     assert "not_started not_picked_up" in it.told(key)
     await it.start("agents")
     back = now()
@@ -102,7 +100,6 @@ async def test_without_its_agent_an_occurrence_is_not_started_and_then_refused(i
     await until(
         lambda: "refused agent_not_ready" in it.told(key),
         lambda: f"a refusal; the ledger says {it.told(key)}",
-        within=15,
     )
     await it.start("agents")
     await it.proven(key)

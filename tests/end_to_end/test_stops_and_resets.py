@@ -44,7 +44,7 @@ def outcomes(tmp_path_factory, request) -> dict[str, BaseException | None]:
     wanted = [name for name in STORIES if any(item.name == name for item in request.session.items)]
 
     async def told() -> list[BaseException | None]:
-        async with strict_house(tmp_path_factory.mktemp("operated"), monkeypatch) as strict:
+        async with strict_house(tmp_path_factory.mktemp("operated"), monkeypatch, lead=5 * SECOND) as strict:
             return await asyncio.gather(*(STORIES[name](strict) for name in wanted), return_exceptions=True)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -105,10 +105,10 @@ async def review_ends_all(strict: Strict, name: str, what: Any, code: str) -> No
     await place.enable()
     await place.until(lambda: open_as(place, Disposition.BUFFERED) and open_as(place, Disposition.STARTED))
     running, waiting = open_as(place, Disposition.STARTED), open_as(place, Disposition.BUFFERED)
-    strict.slow.discard(place.operator.scope)
 
     at = await changed(place, what)
 
+    strict.slow.discard(place.operator.scope)
     activation = place.activation(1)
     assert (activation.ended_as, activation.is_live) == ("review", False)
     assert activation.ended_reason.startswith(f"{code}: it was enabled under 1")
@@ -142,11 +142,19 @@ async def test_a_new_epoch_does_the_same(strict):
 async def staged_is_given_up(strict: Strict, name: str, what: Any) -> None:
     place = await placed(strict, name, 6)
     await place.enable()
-    await place.until(lambda: any(at - now() > 0.5 * SECOND for at in open_as(place, Disposition.STAGED)))
+    staged: list[datetime] = []
+
+    def ahead() -> list[datetime]:
+        staged[:] = [at for at in open_as(place, Disposition.STAGED) if at - now() > 2 * SECOND]
+        return staged
+
+    await place.until(ahead)
 
     at = await changed(place, what)
 
+    assert at < staged[0], "the machine was too slow to do it inside the lead"
     # It was not due, so it is nobody's: its run closes without an entry.
+    assert staged[0] not in [entry.first_at for entry, _ in place.rows()]
     assert open_as(place, Disposition.STAGED) == []
     await asyncio.sleep(3)
     assert begun_after(place, at) == []
@@ -188,10 +196,10 @@ async def test_a_stop_lets_nothing_start_and_lifting_it_catches_nothing_up(stric
     await place.enable()
     await place.until(lambda: open_as(place, Disposition.BUFFERED) and open_as(place, Disposition.STARTED))
     running, waiting = open_as(place, Disposition.STARTED), open_as(place, Disposition.BUFFERED)
-    strict.slow.discard(place.operator.scope)
 
     stopped_at = await act(place, administration.stop, because="A wave of nonsense.", everywhere=True)
 
+    strict.slow.discard(place.operator.scope)
     by_hand = await place.trigger()
     await place.until(
         lambda: all(entry.closed_at for entry, _ in place.rows() if entry.first_at in {*running, *waiting})
@@ -244,12 +252,12 @@ async def test_what_waits_behind_a_run_through_a_whole_stop_does_not_start_after
     await place.enable()
     await place.until(lambda: open_as(place, Disposition.BUFFERED) and open_as(place, Disposition.STARTED))
     running, waiting = open_as(place, Disposition.STARTED), open_as(place, Disposition.BUFFERED)
-    strict.slow.discard(place.operator.scope)
 
     await act(place, administration.stop, because="For a moment.")
     lifted_at = await act(place, administration.lift)
 
     assert open_as(place, Disposition.STARTED) == running, "it is still with its agent"
+    strict.slow.discard(place.operator.scope)
     await place.until(lambda: any(run.begun_at for _, run in place.decided(since=lifted_at)))
     fates = {entry.first_at: (entry.disposition, entry.reason) for entry, _ in place.rows()}
     assert [fates[instant] for instant in running] == [("succeeded", None)]
@@ -276,11 +284,14 @@ async def test_from_the_second_of_a_stop_no_agent_is_given_a_run(strict):
     await asyncio.sleep(4)
     last = max(at for each, at in strict.starts if each == scope)
     print(f"the last start was {(last - stopped_at).total_seconds():+.3f} s from the answer to the stop")
-    assert last - stopped_at < 0.2 * SECOND
     for place in places:
+        await place.until(lambda place=place: place.decided(since=stopped_at))
         assert begun_after(place, stopped_at) == []
         assert {entry.reason for entry, _ in place.decided(since=stopped_at)} == {"stopped_by_operator"}
         await place.proven()
+    # Whatever was given to the agent had begun before, by the catalog: how soon it hears of it is the machine's affair.
+    begun = sum(run is not None and run.begun_at is not None for place in places for _, run in place.rows())
+    assert sum(each == scope for each, _ in strict.starts) == begun
 
 
 @story
@@ -308,19 +319,19 @@ async def test_an_agent_that_goes_offline_for_a_while_finds_nothing_that_was_kep
     place.register(lease=timedelta(seconds=-5))
     away = now()
     await place.until(lambda: len([1 for each, _ in place.decided(since=away) if each.closed_at]) >= 3)
-    refused = [run.evidence for each, run in place.decided(since=away) if each.reason == "agent_offline"]
-    for evidence in refused:
-        lapsed = evidence["offline_seconds"]
-        assert f"is offline: its lease lapsed {lapsed} s ago." in evidence["sentence"]
-        assert 5 <= lapsed < 30
+    refused = [run for each, run in place.decided(since=away) if each.reason == "agent_offline"]
+    for run in refused:
+        lapsed = run.evidence["offline_seconds"]
+        assert f"is offline: its lease lapsed {lapsed} s ago." in run.evidence["sentence"]
+        assert 5 <= lapsed <= (run.decided_at - away).total_seconds() + 6
     assert len(refused) >= 3
     place.release()
     gone = now()
     entry, run = await place.until_decided(since=gone)
     assert (entry.reason, run.evidence["lifecycle"]) == ("agent_not_ready", "stopped")
+    kept_from_it = {run.run_id for each, run in place.decided(since=away) if each.disposition is Disposition.REFUSED}
     place.register()
     back = now()
     await place.until(lambda: any(run.begun_at for _, run in place.decided(since=back)))
-    begun = [entry.first_at for entry, run in place.rows() if run is not None and run.begun_at and run.begun_at > back]
-    assert all(at > back - SECOND for at in begun), "nothing was kept"
+    assert not kept_from_it & set(begun_after(place, away)), "nothing was kept"
     await place.proven()

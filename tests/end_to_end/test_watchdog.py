@@ -1,19 +1,17 @@
 """What nobody reports is found, and put right or told: by the real controller, on a real server."""
 
-import asyncio
-import time
 from datetime import timedelta
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
-from temporalio.service import RPCError, RPCStatusCode
 
 from horarium.catalog import findings
 from horarium.schedule.findings import Finding
 from horarium.schedule.ledger import Disposition
 from tests.end_to_end.installation import installation, now, until
 from tests.end_to_end.stories import Stories
+from tests.workflows.known import known
 
 pytestmark = pytest.mark.server
 
@@ -32,22 +30,12 @@ def found(it, kind):
 
 async def counted(it, kind):
     """Wait until something was counted. Other stories may count the same, so no more is said."""
-    await until(lambda: found(it, kind) > 0, f"{kind} to be counted", within=30)
+    await until(lambda: found(it, kind) > 0, f"{kind} to be counted")
 
 
 async def deleted(it, workflow_id):
-    """Delete a workflow, and with it all that Temporal knows of it. A run is in the ledger before Temporal knows it."""
-    handle = it.client.get_workflow_handle(workflow_id)
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            await handle.describe()
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND or time.monotonic() > deadline:
-                raise
-            await asyncio.sleep(0.05)
-        else:
-            break
+    """Delete a workflow, and with it all that Temporal knows of it."""
+    await known(it.client.get_workflow_handle(workflow_id))
     request = DeleteWorkflowExecutionRequest(
         namespace=it.client.namespace, workflow_execution=WorkflowExecution(workflow_id=workflow_id)
     )
@@ -100,8 +88,8 @@ async def test_a_schedule_whose_workflow_is_deleted_has_another_one_and_misses_n
 async def test_a_staged_run_whose_workflow_is_terminated_is_lost_and_counted(it):
     key = await it.published(every=15)
     await it.enabled(key)
-    run = await run_that(it, key, Disposition.STAGED, for_seconds=1)
-    await it.client.get_workflow_handle(run.workflow_id).terminate("by hand")
+    run = await run_that(it, key, Disposition.STAGED, for_seconds=3)
+    await (await known(it.client.get_workflow_handle(run.workflow_id))).terminate("by hand")
     await until(lambda: "not_started run_lost" in it.told(key), lambda: f"run_lost, not {it.told(key)}")
     await counted(it, Finding.RUN_NEVER_DECIDED)
     await it.proven(key)
@@ -111,7 +99,7 @@ async def test_a_staged_run_whose_workflow_is_terminated_is_lost_and_counted(it)
 async def test_a_staged_run_that_is_deleted_is_started_again_and_counted(it):
     key = await it.published(every=30, window=60)
     await it.enabled(key)
-    run = await run_that(it, key, Disposition.STAGED, for_seconds=1)
+    run = await run_that(it, key, Disposition.STAGED, for_seconds=3)
     await deleted(it, run.workflow_id)
     await until(lambda: it.told(key)[:1] == ["succeeded"], lambda: f"a success, not {it.told(key)}")
     await counted(it, Finding.RUN_STARTED_AGAIN)
@@ -139,6 +127,6 @@ async def test_a_due_time_that_passes_without_a_schedule_worker_is_an_error_unti
     assert "has passed and no worker has accounted for it" in (it.runtime(key)[1] or "")
     await counted(it, Finding.DUE_TIME_PASSED)
     await it.start("schedules")
-    await until(lambda: it.runtime(key) == ("active", None), lambda: f"active again, not {it.runtime(key)}", within=60)
+    await until(lambda: it.runtime(key) == ("active", None), lambda: f"active again, not {it.runtime(key)}")
     assert set(it.told(key)) <= {"succeeded", "staged", "admitted", "started"}
     await it.proven(key)

@@ -11,7 +11,7 @@ import pytest
 from tests.postgres.databases import Database
 from tests.workflows.skipping import SkippingHouse, skipping_house
 
-TIME_LIMIT_SECONDS = 60
+TIME_LIMIT_SECONDS = 240
 
 
 @pytest.hookimpl(tryfirst=True)

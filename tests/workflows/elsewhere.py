@@ -62,12 +62,13 @@ class Elsewhere:
             await self.house.catalog.write(declare, SCOPE, kind, named, said, version=1, everywhere=False)
 
     async def due(self, agent: str = "posted@1", *, window: int = 60) -> tuple[ScheduleKey, RunKey]:
-        """A schedule that is due in about two seconds, and that run."""
-        soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+        """A schedule that is due in about two seconds, and that run. However slowly it is enabled, that answers for the run."""
+        now = datetime.now(UTC)
+        soon = now.replace(microsecond=0) + timedelta(seconds=2)
         document = every(3_600, offset=int(soon.timestamp()) % 3_600, window=window)
         document["run"]["agent_version"] = agent
         key = await self.house.published(document, schedule_key(SCOPE, str(uuid.uuid4())))
-        changed = await self.house.enabled(key)
+        changed = await self.house.enabled(key, now=now)
         self.keys.append(changed.key)
         return key, RunKey(activation=changed.key, nominal_time=soon)
 
@@ -82,7 +83,7 @@ class Elsewhere:
         (found,) = [each for each in self.house.entries(run.activation.schedule) if each.first_at == run.nominal_time]
         return str(found.disposition), found.reason
 
-    async def ended(self, run: RunKey, *, within: float = 30) -> tuple[str, str | None]:
+    async def ended(self, run: RunKey, *, within: float = 90) -> tuple[str, str | None]:
         """How the run's workflow says that it ended, once it has; the ledger says the same."""
         await self.house.until(lambda: self.house.entries(run.activation.schedule))
         async with asyncio.timeout(within):

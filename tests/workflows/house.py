@@ -36,6 +36,7 @@ from horarium.errors import Unavailable
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope, schedule_key
 from starter.temporal import Temporal
 from tests.workflows.invariant import assert_every_instant_has_one_answer
+from tests.workflows.known import known
 from tests.workflows.lasting import Script
 from worker.composition import AGENT_HEARTBEAT_THROTTLE, HEARTBEAT_THROTTLE
 from workflows.run import RunWorkflow
@@ -165,7 +166,11 @@ class House:
     def workflow(self, key: ActivationKey | RunKey) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(key.workflow_id)
 
-    async def until(self, holds: Callable[[], object], *, within: float = 20) -> None:
+    async def known(self, key: ActivationKey | RunKey) -> WorkflowHandle[Any, Any]:
+        """The workflow, once Temporal has it: what the ledger says of a run is written before the run is started."""
+        return await known(self.workflow(key))
+
+    async def until(self, holds: Callable[[], object], *, within: float = 60) -> None:
         """Wait in real time until something holds."""
         async with asyncio.timeout(within):
             while not holds():  # noqa: ASYNC110 - most of what is waited for is in a database

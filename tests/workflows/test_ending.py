@@ -19,7 +19,9 @@ from tests.workflows.lasting import LastingRun, Work
 
 pytestmark = pytest.mark.parametrize("where", KINDS, indirect=True)
 
-STAGED_EARLY = Pace(lead=timedelta(seconds=2), spread=timedelta(0))
+STAGED_EARLY = Pace(lead=timedelta(seconds=6), spread=timedelta(0))
+STAGED_FOR = timedelta(seconds=5)
+"""Before the second, when a test begins to act: enough to get there on a busy machine, and few enough to wait for."""
 SECOND = timedelta(seconds=1)
 
 
@@ -27,8 +29,9 @@ async def staged(house, start):
     """A schedule of every minute, whose run of `start` is staged and waits for its second."""
     key = await house.published(every(60))
     changed = await house.enabled(key)
-    await house.advance_to(start - SECOND)
+    await house.advance_to(start - STAGED_FOR)
     await house.until(lambda: house.entries(key))
+    await house.known(RunKey(activation=changed.key, nominal_time=start))
     assert [fate[2:] for fate in house.fates(key, since=start)] == [(Disposition.STAGED, None)]
     return key, changed
 

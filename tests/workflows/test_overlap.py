@@ -53,6 +53,8 @@ TABLES = {
         [0, 60, 120, 180, 240, 300],
     ),
 }
+BUSY = 20
+"""Seconds that a start may be late on a busy machine: fewer than lie between the times that two policies would choose."""
 SIX_INSTANTS = timedelta(seconds=300)
 LASTING = Work(lasts=timedelta(seconds=155))
 
@@ -71,7 +73,7 @@ async def test_every_policy_decides_as_its_table_says(skipping, name):
         assert house.fates(key, since=start) == [(first, last, *fate) for first, last, fate in table]
         runs = house.runs(key)
         assert house.begun == sorted(house.begun), "an earlier instant never starts after a later one"
-        assert begun_at(runs, start) == pytest.approx(started, abs=3)
+        assert begun_at(runs, start) == pytest.approx(started, abs=BUSY)
         limit = {"allow": 3}.get(policy.get("overlap"), policy.get("slots", 1))
         assert most_at_once(runs) == limit
         assert house.activation(changed.key).ended_as == Reason.REVIEW
@@ -98,7 +100,7 @@ async def test_a_nudge_that_is_lost_costs_time_and_no_instant(skipping, monkeypa
         assert house.fates(key, since=start) == [(first, last, *fate) for first, last, fate in table]
         # Its own looks are at 0, 60 and 180 s: it finds the slot free at the third, just when the next is due.
         first, second = begun_at(house.runs(key), start)
-        assert first == pytest.approx(0, abs=3)
+        assert first == pytest.approx(0, abs=BUSY)
         assert 180 <= second <= 240
 
 
