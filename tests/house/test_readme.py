@@ -16,6 +16,8 @@ from horarium.agents import AgentRunner, CronStartEvent, InMemoryHost, RunBrief,
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(sh|sh background|python)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SCRIPT_WITHIN = 400
+"""Seconds for some thirty commands, each of which takes several where the machine is busy with something else."""
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt", "examples", ".venv")
 
 
@@ -49,7 +51,7 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=SCRIPT_WITHIN,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4_000:] + done.stderr[-4_000:]
@@ -57,6 +59,7 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> str:
 
 
 @pytest.mark.server
+@pytest.mark.timeout(2 * SCRIPT_WITHIN + 120)
 def test_the_commands_of_the_readme_do_what_it_says(checkout):
     before, stays, after = scripts()
     port = free_port()
