@@ -7,6 +7,7 @@ from pydantic import Field
 from horarium.api.bodies import WHOLE, Truth
 from horarium.api.queries import EventsQuery, InEnvironment
 from horarium.control.records import MAX_PAGE
+from horarium.schedule.profiles import AGENT_ID
 
 
 class ClassesQuery(InEnvironment):
@@ -20,7 +21,9 @@ class ProfilesQuery(InEnvironment):
     """Which profiles to list."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE), WHOLE] = 25
-    after: str | None = Field(default=None, max_length=200, description="The next_cursor of the page before.")
+    after: str | None = Field(
+        default=None, pattern=f"^{AGENT_ID.pattern}$", description="The next_cursor of the page before."
+    )
 
 
 class ThreadQuery(EventsQuery, InEnvironment):

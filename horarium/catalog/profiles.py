@@ -12,6 +12,7 @@ from horarium.catalog.tables import profiles
 from horarium.errors import Fault, InvalidSchedule
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.identity import Scope
+from horarium.schedule.profiles import can_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,8 @@ class StoredProfile:
 
 def find_profile(connection: Connection, scope: Scope, agent_class: str, agent_id: str) -> StoredProfile | None:
     """The row of a profile, deleted or not; None where it never was saved."""
+    if not can_name(agent_class, agent_id):
+        return None
     query = select(profiles).where(*_here(scope), *_named(agent_class, agent_id))
     row = connection.execute(query).one_or_none()
     return None if row is None else _profile(row)
@@ -62,6 +65,8 @@ def list_profiles(
     connection: Connection, scope: Scope, agent_class: str, *, after: str | None, limit: int
 ) -> Sequence[StoredProfile]:
     """A page of the profiles of a class that are not deleted, by their ids, beginning behind `after`."""
+    if not agent_class.isidentifier():
+        return []
     query = (
         select(profiles)
         .where(*_here(scope), profiles.c.agent_class == agent_class, profiles.c.deleted_at.is_(None))

@@ -61,19 +61,24 @@ def reported(connection: Connection, scope: Scope, agent_class: str, *, now: dat
     """What an agent class reports of itself; `NotFound` where no runner ever reported it. Whoever asks may see it."""
     versions = _grouped(connection, scope).get(agent_class)
     if versions is None:
-        raise NotFound(
-            "agent_class_not_found",
-            f"No runner has reported the agent class {agent_class[:80]!r} in {scope.org_id}/{scope.environment_id}.",
-            next_step="Start a runner that hosts it with `python -m worker agents MODULE`; the list of agent classes shows "
-            "those that are known.",
-        )
+        raise class_not_found(scope, agent_class)
     return _shown(agent_class, versions, now)
+
+
+def class_not_found(scope: Scope, agent_class: str) -> NotFound:
+    """The answer about a class that no runner ever reported."""
+    return NotFound(
+        "agent_class_not_found",
+        f"No runner has reported the agent class {agent_class[:80]!r} in {scope.org_id}/{scope.environment_id}.",
+        next_step="Start a runner that hosts it with `python -m worker agents MODULE`; the list of agent classes shows "
+        "those that are known.",
+    )
 
 
 def class_named(registered: RegisteredAgent) -> str | None:
     """The class of an agent version, None where its runner did not tell."""
     found = registered.discovery.get("agent_class")
-    return found if isinstance(found, str) else None
+    return found if isinstance(found, str) and found.isidentifier() else None
 
 
 def _grouped(connection: Connection, scope: Scope) -> dict[str, list[RegisteredAgent]]:

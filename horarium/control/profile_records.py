@@ -23,7 +23,7 @@ from horarium.control.records import MAX_PAGE
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import Reason
-from horarium.schedule.profiles import parse_profile, thread_id
+from horarium.schedule.profiles import can_name, parse_profile, thread_id
 
 MAX_EVENTS: Final = 1_000
 """Events on one page of a thread."""
@@ -97,7 +97,8 @@ def thread(
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
     _require_limit(limit, MAX_EVENTS, "events")
-    found = find_thread(connection, scope, thread_id(agent_class, agent_id))
+    named = can_name(agent_class, agent_id)
+    found = find_thread(connection, scope, thread_id(agent_class, agent_id)) if named else None
     if found is None:
         raise NotFound(
             "thread_not_found",

@@ -27,7 +27,7 @@ from horarium.catalog.schedules import (
 )
 from horarium.control import activation, manual
 from horarium.control.activation import Reviewed
-from horarium.control.agent_classes import class_named, class_of, classes, reported
+from horarium.control.agent_classes import class_named, class_not_found, class_of, classes, reported
 from horarium.control.ceilings import objections as over_ceilings
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
@@ -42,10 +42,11 @@ from horarium.schedule.configuration import read_stored
 from horarium.schedule.document import json_faults
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.profiles import (
-    AGENT_ID,
     CONTRACT,
     CRON_START_EVENT,
     binding_name,
+    can_name,
+    is_agent_id,
     parse_event,
     parse_profile,
     profile_schedule_id,
@@ -77,13 +78,15 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
     the installation allows among it. Then nothing is stored.
     """
     authorize(principal, scope, required_scope, human=True)
+    if not agent_class.isidentifier():
+        raise class_not_found(scope, agent_class)
+    _require_id(agent_id)
     _require_json(document)
 
     def act(environment: Environment, receipt_id: str) -> dict[str, Any]:
         # Not before: whoever asks again for what was saved is answered, whatever the class has become meanwhile.
         described = reported(connection, scope, agent_class, now=now)
         profile = parse_profile(document, described["submission_schema"])
-        _require_id(agent_id)
         before = find_profile(connection, scope, agent_class, agent_id)
         schedule_id = None if before is None else before.schedule_id
         change = _Change(connection, scope, principal.name, now, receipt_id)
@@ -130,6 +133,7 @@ def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, 
 ) -> Receipt:
     """Delete a profile and pause its schedule. Versions, ledger, thread and events stay."""
     authorize(principal, scope, required_scope, human=True)
+    _require_name(scope, agent_class, agent_id)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         profile = _require(connection, scope, agent_class, agent_id)
@@ -163,6 +167,7 @@ def trigger(  # noqa: PLR0917 - the order of every operation: who, where, which,
     `not_enabled` where the profile does not fire, and `InvalidSchedule` for an event of more than 64 KiB.
     """
     authorize(principal, scope, required_scope, human=True)
+    _require_name(scope, agent_class, agent_id)
     _require_json(document)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
@@ -328,8 +333,14 @@ def _require_event(connection: Connection, scope: Scope, agent_class: str, start
         )
 
 
+def _require_name(scope: Scope, agent_class: str, agent_id: str) -> None:
+    """Of what cannot be a profile's name there is no profile. Asked before anything else, since it may not even be text."""
+    if not can_name(agent_class, agent_id):
+        raise profile_not_found(scope, agent_class, agent_id)
+
+
 def _require_id(agent_id: str) -> None:
-    if not AGENT_ID.fullmatch(agent_id):
+    if not is_agent_id(agent_id):
         raise Refused(
             "invalid_agent_id",
             f"{agent_id[:80]!r} is no id of a profile: 1 to 200 letters, digits or any of . _ @ : -",

@@ -139,6 +139,16 @@ def stored_document(profile: Profile, run: Mapping[str, Any], *, agent_class: st
     }
 
 
+def can_name(agent_class: str, agent_id: str) -> bool:
+    """Whether two texts can be a class and a profile of it at all. What cannot is stored nowhere, and not looked for."""
+    return agent_class.isidentifier() and is_agent_id(agent_id)
+
+
+def is_agent_id(text: str) -> bool:
+    """Whether a profile may be called so: `AGENT_ID`, and no step in a path, since its address could not be written."""
+    return AGENT_ID.fullmatch(text) is not None and text not in {".", ".."}
+
+
 def thread_id(agent_class: str, agent_id: str) -> str:
     """The id of the thread that all runs of a profile share: unique in its environment, and the same for whoever asks."""
     return hashlib.sha256(f"{agent_class}/{agent_id}".encode()).hexdigest()

@@ -350,6 +350,26 @@ def test_an_id_that_can_name_no_profile_is_refused_at_its_place_when_it_is_saved
         assert code(api.get(at(agent_id))) == (404, "profile_not_found")
 
 
+@pytest.mark.parametrize("text", ["%00", "a%00b", "%ff", "%ed%a0%80", "%F0%9F%98%80", "a%20b", "x" * 1_500])
+def test_what_can_be_no_name_names_nothing_on_any_database(api, text):
+    by = {"by": OPERATOR}
+    for path in (f"{ROOT}/{text}?{HERE}", f"{ROOT}/{text}/profiles?{HERE}"):
+        assert code(api.get(path, **by)) in {(404, "agent_class_not_found"), (404, "path_not_found")}
+    for path in (at(text), at("x", agent_class=text)):
+        assert code(api.get(path, **by)) in {(404, "profile_not_found"), (404, "path_not_found")}
+        assert api.ask("DELETE", path, key=new()).status_code == 404
+    assert api.get(at(text, "/thread"), **by).status_code == 404
+    assert api.post(at(text, "/CronStartEvent"), {}, key=new()).status_code in {404, 405}
+    assert code(api.post(at("support", f"/{text}"), {}, key=new())) in {
+        (404, "start_event_not_found"),
+        (404, "profile_not_found"),
+        (404, "path_not_found"),
+        (405, "method_not_allowed"),
+    }
+    listed = api.get(f"{ROOT}/Triage/profiles?{HERE}&after={text}")
+    assert listed.status_code == 422
+
+
 # Who may
 
 

@@ -16,6 +16,7 @@ from horarium.schedule.profiles import (
     MAX_CONFIG_BYTES,
     MAX_EVENT_BYTES,
     binding_name,
+    can_name,
     parse_event,
     parse_profile,
     profile_schedule_id,
@@ -289,3 +290,32 @@ class TestIds:
 
     def test_a_binding_names_class_and_profile(self) -> None:
         assert binding_name("Triage", "inbox") == "cron:Triage/inbox"
+
+
+@pytest.mark.parametrize("agent_id", ["support", "a", "x" * 200, "a.b_c@d:e-f", "...", ".a"])
+def test_a_profile_is_called_by_one_word(agent_id: str) -> None:
+    assert can_name("Triage", agent_id)
+
+
+@pytest.mark.parametrize(
+    ("agent_class", "agent_id"),
+    [
+        ("Triage", ""),
+        ("Triage", "x" * 201),
+        ("Triage", "a/b"),
+        ("Triage", "a b"),
+        ("Triage", "\0"),
+        ("Triage", "\ud800"),
+        ("Triage", "support\n"),
+        ("Triage", "."),
+        ("Triage", ".."),
+        ("", "support"),
+        ("Tri age", "support"),
+        ("a/b", "support"),
+        ("\ud800", "support"),
+        ("\0", "support"),
+    ],
+)
+def test_what_can_be_no_name_is_none(agent_class: str, agent_id: str) -> None:
+    """A step in a path among it: its address could not be written."""
+    assert not can_name(agent_class, agent_id)
