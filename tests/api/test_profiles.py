@@ -10,6 +10,7 @@ from horarium.api import profile_models as models
 from horarium.api.routes import agent_classes
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.tables import profiles, runs
+from horarium.control import admission, running
 from horarium.control.principals import OPERATOR_SCOPE
 from horarium.schedule.ceilings import Ceilings
 from horarium.schedule.identity import Scope
@@ -319,6 +320,41 @@ def test_a_thread_is_there_from_the_first_run_on_and_is_read_by_operators(api, a
     assert code(api.get(at(agent_id, "/thread"))) == (403, "scope_missing")
     only = token(sub="olga", scope=OPERATOR_SCOPE)
     assert code(api.get(at(agent_id, "/thread"), by=only)) == (404, "thread_not_found")
+
+
+def test_a_run_leaves_its_events_in_the_thread_a_page_at_a_time(api, agent_id, catalog):
+    save(api, agent_id)
+    for _ in range(2):
+        api.hands.calls.clear()
+        trigger(api, agent_id)
+        ((_, run),) = api.hands.calls
+        with catalog.writing() as connection:
+            decided = admission.decide(connection, run, api.content, owner="test", now=datetime.now(UTC))
+            assert decided.outcome == "admitted", decided
+            running.begin(connection, run.run_id, again=False, now=datetime.now(UTC))
+    whole = api.get(at(agent_id, "/thread"), by=OPERATOR).json()
+    models.Thread.model_validate(whole)
+    assert (whole["thread_id"], whole["members"]) == (thread_id("Triage", agent_id), [])
+    assert (whole["tenant_id"], whole["next_cursor"]) == ("acme-support", None)
+    assert [(each["kind"], each["data"]["by"]) for each in whole["events"]] == [("run_started", "ada")] * 2
+    first = api.get(at(agent_id, "/thread", query="&limit=1"), by=OPERATOR).json()
+    rest = api.get(at(agent_id, "/thread", query=f"&after={first['next_cursor']}"), by=OPERATOR).json()
+    assert [*first["events"], *rest["events"]] == whole["events"]
+
+
+def test_answers_are_what_the_page_promises(api, agent_id):
+    receipts = [save(api, agent_id).json(), trigger(api, agent_id).json()]
+    models.AgentClasses.model_validate(api.get(f"{ROOT}?{HERE}").json())
+    models.AgentClass.model_validate(api.get(f"{ROOT}/Triage?{HERE}").json())
+    models.Profiles.model_validate(api.get(f"{ROOT}/Triage/profiles?{HERE}").json())
+    models.Profile.model_validate(api.get(at(agent_id)).json())
+    receipts.append(api.ask("DELETE", at(agent_id), key=new()).json())
+    assert [each["operation"] for each in receipts] == ["profile_save", "profile_trigger", "profile_delete"]
+    told = models.ProfileReceipt.model_fields["operation"].description
+    for each in receipts:
+        models.ProfileReceipt.model_validate(each)
+        assert set(each) <= set(models.ProfileReceipt.model_fields), each["operation"]
+        assert f"`{each['operation']}`" in told
 
 
 # Deleting
