@@ -51,10 +51,10 @@ def translate(calendar: Calendar, *, since: datetime) -> Translation:
     assert all(rule.year == EVERY_YEAR for rule in calendar.rules), "a cron names no years, so its dates repeat"
     start = min(max((since - EPOCH) // timedelta(seconds=1), calendar.first), calendar.last)
     last = min(calendar.last, max(start, wall.zone.settled_from) + _CYCLE)
-    coming = next(_differing(calendar, wall, start, last), None)
+    coming = next(_differing(wall, start, last), None)
     if coming is not None:
         return Translation(calendar=None, sentence=f"{_DIFFERS} {_told(calendar, coming)}")
-    passed = list(_differing(calendar, wall, calendar.first, start))
+    passed = list(_differing(wall, calendar.first, start))
     if not passed:
         return Translation(calendar=_document(calendar, calendar.first), sentence=EQUAL)
     told = _told(calendar, passed[-1])
@@ -80,7 +80,7 @@ def ranges(selected: int) -> list[dict[str, int]]:
     return found
 
 
-def _differing(calendar: Calendar, wall: WallClock, first: int, last: int) -> Iterator[Change]:
+def _differing(wall: WallClock, first: int, last: int) -> Iterator[Change]:
     """Walk over the changes whose instants from `first` to `last` are selected by one of the two alone."""
     for change in wall.zone.changes(first - GREATEST_SHIFT, last):
         shift = change.after - change.before
@@ -92,7 +92,7 @@ def _differing(calendar: Calendar, wall: WallClock, first: int, last: int) -> It
                 yield change
         elif -GREATEST_SHIFT <= shift < 0:
             # A calendar selects the repeated times once more.
-            start, end = max(change.at, first), min(change.at - shift, last + 1, calendar.last + 1)
+            start, end = max(change.at, first), min(change.at - shift, last + 1)
             if start < end and wall.count_local(start + change.after, end + change.after):
                 yield change
 

@@ -50,6 +50,7 @@ def document(timezone: str, *rules: dict) -> dict:
         # either of two, of which one is every day: two rules would be the same rule twice
         ("0 0 1-31 * 0-6", "UTC", [{"minute": one(0), "hour": one(0)}]),
         ("0 0 1-31 * 1", "UTC", [{"minute": one(0), "hour": one(0)}]),
+        ("0 0 1 * 0-6", "UTC", [{"minute": one(0), "hour": one(0)}]),
         # one of them begins with a star: both
         ("0 0 */10 * 1", "UTC", [{"minute": one(0), "hour": one(0), "day_of_month": [{"start": 1, "end": 31, "step": 10}], "day_of_week": one(1)}]),
         # what a gap moves to its end is selected there anyway, and Lisbon's autumn repeats 01:00, never 02:00
@@ -109,6 +110,36 @@ def test_where_only_the_past_differs_the_calendar_begins_after_it():
     assert "2018-11-04" in before.sentence
 
 
+def test_where_the_last_difference_was_a_repeated_hour_the_calendar_begins_behind_it():
+    """At 2019-02-17T02:00Z São Paulo went back to 23:00, for the last time. A calendar would run at 02:30Z as well."""
+    cron = parse_cron("30 23 * * *", "America/Sao_Paulo")
+    found = translate(cron, since=NOW)
+    assert found.calendar["start_at"] == "2019-02-17T03:00:00Z"
+    window = (datetime(2019, 2, 17, 3, tzinfo=UTC), NOW)
+    assert list(parse_calendar(found.calendar).between(*window)) == list(cron.between(*window))
+
+
+@pytest.mark.parametrize(
+    ("zone_name", "bounds"),
+    [
+        ("Pacific/Apia", ("2011-06-01T00:00:00Z", "2012-06-01T00:00:00Z")),  # without a 30 December
+        ("America/Juneau", ("1867-06-01T00:00:00Z", "1868-06-01T00:00:00Z")),  # with a day twice
+    ],
+)
+def test_a_correction_of_the_clock_is_followed_by_either(zone_name, bounds):
+    cron = parse_cron("0 9 * * *", zone_name, start_at=bounds[0], end_at=bounds[1])
+    found = translate(cron, since=NOW)
+    assert found.sentence == EQUAL
+    year = tuple(map(datetime.fromisoformat, bounds))
+    assert list(parse_calendar(found.calendar).between(*year)) == list(cron.between(*year))
+
+
+@pytest.mark.parametrize(("start_at", "equal"), [("2027-03-28T01:00:00Z", False), ("2027-03-28T01:00:01Z", True)])
+def test_what_a_gap_moves_counts_where_the_bounds_hold_its_end(start_at, equal):
+    cron = parse_cron("30 2 * * *", "Europe/Berlin", start_at=start_at, end_at="2027-09-01T00:00:00Z")
+    assert (translate(cron, since=NOW).calendar is not None) == equal
+
+
 def test_the_bounds_of_a_cron_are_those_of_its_calendar():
     """In its bounds no clock is changed, so the bounds make it equal."""
     bounds = {"start_at": "2027-04-01T00:00:00Z", "end_at": "2027-09-01T00:00:00Z"}
@@ -128,9 +159,12 @@ def test_a_bound_inside_a_repeated_hour_counts_to_the_second(start_at, equal):
         assert "the change of the clock at 2027-10-31T01:00:00Z" in found.sentence
 
 
-def test_a_cron_that_is_over_before_anything_is_equal_has_no_calendar():
-    cron = parse_cron("30 2 * * *", "Europe/Berlin", end_at="2027-10-31T01:30:00Z", start_at="2027-03-28T01:00:00Z")
-    assert translate(cron, since=datetime(2028, 1, 1, tzinfo=UTC)).calendar is None
+@pytest.mark.parametrize("end_at", ["2027-10-31T01:30:00Z", "2027-10-31T01:45:00Z"])
+def test_a_cron_that_is_over_before_anything_is_equal_has_no_calendar(end_at):
+    cron = parse_cron("30 2 * * *", "Europe/Berlin", end_at=end_at, start_at="2027-03-28T01:00:00Z")
+    found = translate(cron, since=datetime(2028, 1, 1, tzinfo=UTC))
+    assert found.calendar is None
+    assert "02:30 happens twice on 2027-10-31" in found.sentence
 
 
 def test_a_single_instant_is_the_rule_of_its_fields_between_equal_bounds():
@@ -173,6 +207,20 @@ def test_a_canonical_calendar_equals_itself():
 def test_a_naive_moment_is_refused():
     with pytest.raises(ValueError, match="aware"):
         translate(parse_cron("0 0 * * *", "UTC"), since=datetime(2027, 1, 1))  # noqa: DTZ001 - refused
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0, 15, 30, 45], [(0, 45, 15)]),
+        ([0, 30], [(0, 0, 1), (30, 30, 1)]),
+        ([1, 2], [(1, 2, 1)]),
+        ([0, 2, 3, 4], [(0, 0, 1), (2, 4, 1)]),
+    ],
+)
+def test_ranges_are_those_that_a_person_would_write(values, expected):
+    found = ranges(sum(1 << value for value in values))
+    assert [(each["start"], each["end"], each["step"]) for each in found] == expected
 
 
 @given(st.sets(st.integers(0, 59), min_size=1))
