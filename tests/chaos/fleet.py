@@ -134,7 +134,7 @@ class Fleet:
         """Let everything go on, and wait until everything is there."""
         for name in list(self.stopped):
             self.let_go(name)
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(180):
             while any(self.pid(name) is None for name in self.names):
                 self._raise_what_a_keeper_raised()
                 await asyncio.sleep(0.1)

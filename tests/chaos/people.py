@@ -85,7 +85,7 @@ class Person:
         """Ask again for whatever was left open, until it has its answer."""
         for each in self.asked:
             if each.person == self.name and each.receipt is None and each.refused is None:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(180):
                     await self._until_answered(each)
 
     async def publish(self, schedule_id: str, document: Mapping[str, Any], *, revision: int) -> Asked:

@@ -156,7 +156,7 @@ def test_following_prints_what_is_new_and_what_changed_until_ctrl_c(installation
         assert told() == ("2027-01-02T01:30:00Z", "failed", "started")
         time.sleep(1.2)  # two more looks, which have nothing to tell
         follower.send_signal(signal.SIGINT)
-        rest, errors = follower.communicate(timeout=20)
+        rest, errors = follower.communicate(timeout=60)
         assert (follower.returncode, rest, errors) == (130, "", "")
     finally:
         follower.kill()
@@ -174,5 +174,5 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_traceback(installation
     )
     os.close(writing)
     os.close(reading)
-    _, errors = listing.communicate(timeout=30)
+    _, errors = listing.communicate(timeout=60)
     assert (listing.returncode, errors) == (141, "")

@@ -32,7 +32,7 @@ def serving(data: str, **environment: str):
         yield line.split()[-1]
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stdout.close()
 
 
@@ -287,7 +287,7 @@ def test_following_at_a_server_prints_what_is_new_until_ctrl_c(served, both, the
         second = there("trigger", published, "--overlap", "allow")[0]
         assert json.loads(follower.stdout.readline())["run_id"] == second["run_id"]
         follower.send_signal(signal.SIGINT)
-        rest, errors = follower.communicate(timeout=20)
+        rest, errors = follower.communicate(timeout=60)
         assert (follower.returncode, rest, errors) == (130, "", "")
     finally:
         follower.kill()
@@ -302,7 +302,7 @@ def test_the_example_recovers_its_request(served, both, there):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
         env={**without_ours(), "HORARIUM_SERVER": address, "HORARIUM_TOKEN": os.environ["HORARIUM_TOKEN"]},
     )
     assert (done.returncode, done.stderr) == (0, "")

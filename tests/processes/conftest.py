@@ -34,7 +34,7 @@ def program(tmp_path: Path) -> Callable[..., Program]:
 def gone() -> Callable[..., bool]:
     """Tells whether a process ends within some seconds; one that only waits to be reaped has ended."""
 
-    def look(pid: int, *, within: float = 5.0) -> bool:
+    def look(pid: int, *, within: float = 60.0) -> bool:
         until = time.monotonic() + within
         while time.monotonic() < until:
             found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
@@ -48,10 +48,10 @@ def gone() -> Callable[..., bool]:
 
 @pytest.fixture
 def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
-    """Waits until a condition holds, which must be soon."""
+    """Waits until a condition holds."""
 
     async def wait(condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110 - no event tells of another process
                 await asyncio.sleep(0.01)
 

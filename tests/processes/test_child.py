@@ -70,11 +70,11 @@ def test_readiness_may_be_a_question_or_nothing_at_all(program):
             "child ended with exit status 3 before it was ready. Its last words: one | two (log: {log})",
         ),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "child ended with signal SIGSEGV before it was ready. (log: {log})"),
-        ("say('hm'); time.sleep(60)", "child was not ready within 1 s. Its last words: hm (log: {log})"),
+        ("say('hm'); time.sleep(60)", "child was not ready within 5 s. Its last words: hm (log: {log})"),
     ],
 )
 def test_a_child_that_does_not_come_up_is_told_in_a_sentence_and_is_gone(program, body, sentence):
-    child = Child(program(body, ready_within=timedelta(seconds=1)))
+    child = Child(program(body, ready_within=timedelta(seconds=5)))
     expected = sentence.format(log=child.program.log)
     with pytest.raises(Misconfigured, match=f"^{re.escape(expected)}$"):
         asyncio.run(child.start())
@@ -108,7 +108,7 @@ def test_a_child_that_does_not_listen_is_killed_after_its_grace(program):
     asyncio.run(child.start())
     began = time.monotonic()
     assert asyncio.run(child.stop()) == -signal.SIGKILL
-    assert 0.3 <= time.monotonic() - began < 3
+    assert 0.3 <= time.monotonic() - began < 30
 
 
 def test_a_child_has_its_own_group_and_its_group_ends_with_it(program, gone):

@@ -139,21 +139,26 @@ def test_a_signal_ends_the_block_and_execution_goes_on_behind_it(program, tmp_pa
     assert (tmp_path / "diary").read_text().splitlines() == ["only starts", "only stops"]
 
 
-def test_a_signal_while_a_child_comes_up_ends_that_child_too(program):
+def test_a_signal_while_a_child_comes_up_ends_that_child_too(program, until):
     slow = Child(program("time.sleep(60)"))
+
+    async def interrupt() -> None:
+        await until(lambda: slow.running)
+        os.kill(os.getpid(), signal.SIGINT)
 
     async def story() -> None:
         async with ProcessTree() as tree:
-            asyncio.get_running_loop().call_later(0.3, os.kill, os.getpid(), signal.SIGINT)
+            interrupting = asyncio.create_task(interrupt())
             await tree.start(slow)
-            pytest.fail("the block went on")
+            pytest.fail(f"the block went on, whatever {interrupting} did")
 
     asyncio.run(story())
     assert slow.status == -signal.SIGKILL
 
 
 def test_a_second_signal_does_not_wait(program):
-    deaf = Child(program("signal.signal(signal.SIGTERM, signal.SIG_IGN); say('READY'); time.sleep(60)"))
+    text = "signal.signal(signal.SIGTERM, signal.SIG_IGN); say('READY'); time.sleep(600)"
+    deaf = Child(program(text, grace=timedelta(seconds=600)))
     reports = []
 
     async def story() -> None:
@@ -166,7 +171,7 @@ def test_a_second_signal_does_not_wait(program):
 
     began = time.monotonic()
     asyncio.run(story())
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert reports == ["Killing what is left."]
     assert deaf.status == -signal.SIGKILL
 

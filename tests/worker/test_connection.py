@@ -59,7 +59,7 @@ def test_a_process_that_waits_says_within_two_seconds_for_what_and_once():
         began = time.monotonic()
         assert process.stderr.readline() == f"Waiting for a Temporal server at {address} (up to 60 s) …\n"
         # Two seconds on an idle machine; importing the SDK alone takes longer on a busy one.
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         time.sleep(1.5)
     finally:
         process.kill()
@@ -99,7 +99,7 @@ def test_tls_where_the_server_has_none_is_said_at_once_and_not_waited_for(tempor
     told = refusal(wait_seconds=60)
     assert "does not speak TLS" in told
     assert "TEMPORAL_TLS=false" in told
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
 
 
 @pytest.mark.server
