@@ -1,21 +1,23 @@
 """`profile …`: agent classes, their profiles, and what became of their runs."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from horarium.calendar.cron import POSITION_NAMES
+from horarium.errors import HorariumError, InvalidSchedule
 from horarium.schedule.document import load_json
 from horarium.schedule.profiles import parse_profile
 from starter.cli.place import Document, Place, Where, reach
 from starter.cli.printing import Output, json_text, print_fields, print_table, printable, program, show
 from starter.cli.review import Review, send_once
 from starter.cli.timings import brief
-from starter.documents import read_checked
+from starter.documents import STANDARD_INPUT, read_checked
 
 LARGEST_PAGE = 1_000
 """Events of a thread that one page holds."""
-_POSITIONS = ("minute", "hour", "day_of_month", "month", "day_of_week")
 
 
 async def show_classes(*, where: Where, output: Output | None) -> int:
@@ -112,8 +114,7 @@ async def save(
     agent_class: str, agent_id: str, file: str, *, review: Review, where: Where, output: Output | None
 ) -> int:
     """Save a profile from a file, and show the receipt."""
-    # Whoever wrote a bad document need not have an installation to be told so.
-    document, _ = read_checked(file, parse_profile)
+    document = await _checked(file, agent_class, where)
     async with reach(where) as place:
         receipt = await send_once(
             lambda request, key: place.profiles.save(agent_class, agent_id, request, key),
@@ -125,6 +126,25 @@ async def save(
         )
     show(receipt, output, lambda: _print_receipt("Saved", receipt))
     return 0
+
+
+async def _checked(file: str, agent_class: str, where: Where) -> Any:
+    """The document in a file; `InvalidSchedule` with all of its faults, those that only its class knows of among them.
+
+    Whoever wrote a bad document need not have an installation to be told so.
+    """
+    try:
+        return read_checked(file, parse_profile)[0]
+    except InvalidSchedule as error:
+        if file == STANDARD_INPUT:
+            raise  # it cannot be read twice
+        schema: Mapping[str, Any] = {}
+        with suppress(HorariumError):
+            async with reach(where) as place:
+                known = {each["agent_class"]: each["submission_schema"] for each in await place.profiles.classes()}
+            schema = known.get(agent_class, {})
+        read_checked(file, lambda document: parse_profile(document, schema))
+        raise error from None
 
 
 async def clear(agent_class: str, agent_id: str, *, review: Review, where: Where, output: Output | None) -> int:
@@ -242,7 +262,7 @@ def _next(command: str, where: Where) -> str:
 def _cron_text(cron: Document | None) -> str | None:
     if cron is None:
         return None
-    return f"{' '.join(str(cron[name]) for name in _POSITIONS)} {cron['timezone']}"
+    return f"{' '.join(str(cron[name]) for name in POSITION_NAMES)} {cron['timezone']}"
 
 
 def _print_receipt(what: str, receipt: Document) -> None:

@@ -21,7 +21,7 @@ from starter.cli.printing import (
     show,
     wants_table,
 )
-from starter.cli.timings import ago, brief, in_words
+from starter.cli.timings import ago, brief, when
 
 WIDE = 110
 """Columns from which on a table has room for whole ids."""
@@ -56,8 +56,7 @@ def _print_record(answer: Document, outlook: tuple[str | None, Document | None],
     reference, policy, run = answer["reference"], configuration["policy"], configuration["run"]
     due, newest = outlook
     now = datetime.now(UTC)
-    calendar = configuration.get("calendar")
-    rules = [json_text(configuration)] if calendar is None else in_words(calendar)
+    zone, rules = when(configuration)
     print_fields(
         [
             ("Name", configuration["name"]),
@@ -65,8 +64,8 @@ def _print_record(answer: Document, outlook: tuple[str | None, Document | None],
             ("Revision", f"{reference['revision']} of {answer['head']['revision']}"),
             ("Digest", reference["digest"]),
             ("Published", f"{answer['published_at']} by {answer['published_by']}"),
-            ("Zone", "-" if calendar is None else calendar["timezone"]),
-            *(("Calendar", rule) for rule in rules),
+            ("Zone", zone),
+            *rules,
             ("Policy", ", ".join(f"{name} {json_text(value)}" for name, value in policy.items())),
             ("Agent", run["agent_version"]),
             ("Input", run["input"]),

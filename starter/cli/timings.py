@@ -1,8 +1,11 @@
 """Calendars and instants in few words, for tables and records that people read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from horarium.calendar.cron import POSITION_NAMES
+from horarium.schedule.timing import TIMING
 
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -35,6 +38,19 @@ def ago(text: str, *, now: datetime) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit} ago"
     return f"{seconds} s ago"
+
+
+def when(configuration: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
+    """When a stored configuration is due, whichever contract made it: its zone, and what it says, each with a title."""
+    match configuration.get(TIMING, configuration):
+        case {"cron": cron}:
+            return cron["timezone"], [("Cron", " ".join(cron[name] for name in POSITION_NAMES))]
+        case {"instant": instant}:
+            return "UTC", [("Once", instant)]
+        case {"calendar": calendar}:
+            return calendar["timezone"], [("Calendar", rule) for rule in in_words(calendar)]
+        case _:
+            return "-", [("Due", "by a timing that this release does not know")]
 
 
 def in_words(calendar: dict[str, Any]) -> list[str]:

@@ -125,9 +125,12 @@ def test_every_fault_of_a_file_is_named_with_the_file_and_its_place(profile, wri
     told = profile("save", "Triage", "support", path, status=1)
     for line, place in zip(told.splitlines(), ("/config/cron/minute", "/config/cron/timezone"), strict=True):
         assert line.startswith(f"{path}: {place}")
-    # What only the class knows of is told in the same way.
+    # What only the class knows of is told in the same way, and beside them.
     path = write(submission(folder=7), "profile.json")
     assert profile("save", "Triage", "support", path, status=1).startswith(f"{path}: /config/folder")
+    path = write(submission(folder=7, cron={**CRON, "minute": "61"}), "profile.json")
+    told = profile("save", "Triage", "support", path, status=1)
+    assert [line.split(": ")[1] for line in told.splitlines()] == ["/config/cron/minute", "/config/folder"]
 
 
 def test_a_bad_file_needs_no_installation_to_be_told(horarium, write, tmp_path):

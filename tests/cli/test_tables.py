@@ -12,13 +12,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from horarium.calendar.cron import POSITION_NAMES
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries, runtime, workers
 from horarium.control.activation import Reviewed, enable, pause
 from horarium.control.publication import publish
 from horarium.schedule.identity import schedule_key
 from starter.cli.printing import short_ids
-from starter.cli.timings import ago, brief, in_words
+from starter.cli.timings import ago, brief, in_words, when
 
 from .conftest import SCOPE, without_ours
 
@@ -199,6 +200,31 @@ def test_a_rule_is_told_in_words(change, words):
     bounds = {"start_at": "2026-01-01T00:00:00Z", "end_at": "2027-01-01T00:00:00Z"}
     calendar = {"calendars": [{**EVERY, **change}], "intervals": [], **bounds}
     assert in_words(calendar) == [words, "from 2026-01-01T00:00:00Z to 2027-01-01T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("timing", "told"),
+    [
+        (
+            {
+                "cron": dict(
+                    zip((*POSITION_NAMES, "timezone"), ["30", "7", "*", "*", "1-5", "Europe/Zurich"], strict=True)
+                )
+            },
+            ("Europe/Zurich", [("Cron", "30 7 * * 1-5")]),
+        ),
+        ({"instant": "2027-01-31T07:30:00Z"}, ("UTC", [("Once", "2027-01-31T07:30:00Z")])),
+        ({"moon": "full"}, ("-", [("Due", "by a timing that this release does not know")])),
+    ],
+)
+def test_what_another_contract_stored_is_told_in_its_own_words(timing, told):
+    assert when({"timing": timing}) == told
+
+
+def test_a_calendar_is_told_alike_wherever_it_stands(configuration):
+    calendar = configuration["calendar"]
+    assert when(configuration) == when({"timing": {"calendar": calendar}})
+    assert when(configuration) == ("Europe/Zurich", [("Calendar", rule) for rule in in_words(calendar)])
 
 
 def test_intervals_are_told_in_words():
