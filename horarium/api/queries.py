@@ -26,9 +26,15 @@ class Nothing(Query):
 
 
 class InEnvironment(Query):
-    """Of a route whose path names no environment: the organization is that of the token, the environment stands here."""
+    """Of a route whose path names no environment: it stands here, and the organization is that of the token."""
 
     environment_id: str = Field(description="The environment, in the token's organization.", examples=["production"])
+    org_id: str | None = Field(
+        default=None,
+        description="The organization that is meant. Any other than the token's is not found, so that a token taken by mistake "
+        "acts nowhere; left out, it is the token's.",
+        examples=["acme"],
+    )
 
 
 class DirectoryQuery(Query):

@@ -205,7 +205,7 @@ async def operating(
 async def authorized_by_query(request: Request, credentials: Credentials) -> Call:
     """Let a caller with a valid token through to an environment of its own organization that the query names.
 
-    The query's model is an `InEnvironment`, which describes the parameter; here it is read by hand, so that a request without
+    The query may name the organization too; another one than the token's is not there. The query's model is an `InEnvironment`, which describes the parameter; here it is read by hand, so that a request without
     a valid token is told of nothing else.
     """
     return await _let_in_by_query(request, credentials, required=service_of(request).required_scope)
@@ -223,7 +223,7 @@ async def _let_in_by_query(
     environment_id = request.query_params.get("environment_id")
     if environment_id is None:
         raise invalid_parameters([{"type": "missing", "loc": ("query", "environment_id"), "msg": "Field required"}])
-    scope = scope_in_path(principal.org_id, environment_id)
+    scope = scope_in_path(request.query_params.get("org_id", principal.org_id), environment_id)
     return _at(request, service, principal, scope, required=required)
 
 

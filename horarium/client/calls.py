@@ -133,7 +133,7 @@ class Caller:
 
 
 def reading(operation: str, scope: ScopeLike, *path: str, query: Query | None = None, root: str | None = None) -> Call:
-    """A call that changes nothing. With a `root` the path begins there, and its environment stands in the query."""
+    """A call that changes nothing. With a `root` the path begins there, and the query holds the scope."""
     address, asked = _address(scope, path, query, root)
     return Call(operation=operation, method="GET", path=address, query=asked)
 
@@ -189,8 +189,8 @@ def _address(
     if root is None:
         root = _PREFIX.format(quote(found.org_id, safe=""), quote(found.environment_id, safe=""))
     else:
-        # The organization is that of the token.
-        asked = (("environment_id", found.environment_id), *asked)
+        # The organization would be that of the token, and the caller may hold the wrong one.
+        asked = (("org_id", found.org_id), ("environment_id", found.environment_id), *asked)
     return "/".join([root, *(quote(part, safe="") for part in parts)]), asked
 
 

@@ -108,7 +108,7 @@ class Thread:
 class Profiles:
     """Agent classes and profiles of an environment. `scope` is `{"org_id": …, "environment_id": …}` in every call.
 
-    The organization is that of the token: these addresses name none.
+    A token of another organization than that of the scope finds nothing and changes nothing: `codes.EnvironmentNotFound`.
     """
 
     def __init__(self, caller: Caller) -> None:

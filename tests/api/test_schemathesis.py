@@ -108,6 +108,8 @@ def test_an_operation_keeps_to_its_description(api, operations, name, mode):
             case.path_parameters |= {"org_id": "acme", "environment_id": "test"}
         if mode is GenerationMode.POSITIVE and "environment_id" in (case.query or {}):
             case.query |= {"environment_id": "test"}
+            if "org_id" in case.query:
+                case.query |= {"org_id": "acme"}
         if mode is GenerationMode.POSITIVE:
             ours = {"agent_class": "Triage", "agent_id": "support", "start_event": "CronStartEvent"}
             case.path_parameters |= {name: ours[name] for name in ours if name in case.path_parameters}

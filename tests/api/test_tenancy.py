@@ -36,7 +36,7 @@ OF_OPERATORS = {f"/authority{end}" for end in ("", "/events", "/stop", "/lift", 
 OF_AGENTS = {("GET", f"{PREFIX}/runs/{{run_id}}/input"), ("POST", f"{PREFIX}/runs/{{run_id}}/outcome")}
 """What runs open with a token or a signature of their own; test_inputs and test_outcomes hold it against other tenants."""
 BY_QUERY = (v0, agent_classes)
-"""Routes whose path names no environment: it stands in the query, and the organization is that of the token."""
+"""Routes whose path names no environment: it stands in the query, and so may the organization, which is the token's else."""
 OPEN = {"/healthz", "/readyz", "/version", "/metrics", "/openapi.json"}
 """What has no tenant in it."""
 
@@ -186,9 +186,10 @@ def test_every_change_needs_a_key(owned, method, path):
     assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing")
 
 
-def in_environment(api, method, path, thing, environment_id, **parts):
-    """One request about an environment that the query names."""
-    query = "" if environment_id is None else f"?environment_id={environment_id}"
+def in_environment(api, method, path, thing, environment_id, *, organization=None, **parts):
+    """One request about an environment that the query names, and of an organization where it names that too."""
+    named = {"environment_id": environment_id, "org_id": organization}
+    query = "?" + "&".join(f"{name}={value}" for name, value in named.items() if value is not None)
     if method in {"POST", "PUT"}:
         parts = {"json": {}, "key": new(), **parts}
     return api.ask(method, address(path, thing, "acme") + query, **parts)
@@ -215,6 +216,31 @@ class TestByQuery:
         assert [(each["pointer"], each["code"]) for each in answer.json()["errors"]] == [
             ("/query/environment_id", "missing_parameter")
         ]
+
+    @pytest.mark.parametrize("name", ["acme", "nowhere", "", "GLOBEX", "globex%00", "..", "%ff", "a" * 2_000])
+    def test_another_organization_than_that_of_the_token_is_not_there(self, owned, method, path, name):
+        """Though the token's own has an environment of that name."""
+        api, thing = owned
+        before = state(api, thing)
+        answer = in_environment(api, method, path, thing, "test", organization=name, by=STRANGER)
+        assert (answer.status_code, answer.json()["code"]) == (404, "environment_not_found")
+        assert state(api, thing) == before
+
+    def test_another_organization_is_told_of_in_the_words_for_one_that_does_not_exist(self, owned, method, path):
+        api, thing = owned
+        told = [
+            in_environment(api, method, path, thing, "test", organization=name, by=STRANGER).json()["detail"]
+            for name in ("acme", "nowhere")
+        ]
+        assert told[1] == told[0].replace("'acme'", "'nowhere'")
+
+    def test_the_organization_of_the_token_may_be_named_once(self, owned, method, path):
+        api, thing = owned
+        silent = in_environment(api, method, path, thing, "test", by=OPERATOR)
+        named = in_environment(api, method, path, thing, "test", organization="acme", by=OPERATOR)
+        assert (named.status_code, named.json().get("code")) == (silent.status_code, silent.json().get("code"))
+        twice = in_environment(api, method, path, thing, "test&org_id=globex", organization="acme", by=OPERATOR)
+        assert (twice.status_code, twice.json()["code"]) == (422, "invalid_parameter")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from .wire import SCOPE, Server
 
 ROOT = "/v1/agent-classes"
 ONE = f"{ROOT}/Triage/profiles/support"
-HERE = "environment_id=test"
+HERE = "org_id=acme&environment_id=test"
 RECEIPT = examples.receipt("profile_save", enabled=True, ended_generation=None)
 CALLS = {
     "classes": (lambda c: c.profiles.classes(SCOPE), examples.CLASSES, "GET", f"{ROOT}?{HERE}", None),
@@ -169,6 +169,28 @@ def test_a_profile_is_saved_run_cleared_and_deleted(api):
             cleared = await us.profiles.save(SCOPE, "Triage", "support", submission(cron=None), key())
             assert cleared.enabled is False
             assert (await us.profiles.delete(SCOPE, "Triage", "support", key())).operation == "profile_delete"
+
+    api.run(live())
+
+
+def test_a_scope_of_another_organization_changes_nothing_in_that_of_the_token(api):
+    """Both have an environment of this name, and the token would be let into its own."""
+    elsewhere = {**SCOPE, "org_id": "globex"}
+
+    async def live() -> None:
+        async with client(api) as us:
+            await us.profiles.save(SCOPE, "Triage", "support", submission(), key())
+            for call in (
+                us.profiles.save(elsewhere, "Triage", "support", submission(cron=None), key()),
+                us.profiles.delete(elsewhere, "Triage", "support", key()),
+                us.profiles.trigger(elsewhere, "Triage", "support", key()),
+                us.profiles.get(elsewhere, "Triage", "support"),
+                us.profiles.classes(elsewhere),
+            ):
+                with pytest.raises(codes.EnvironmentNotFound):
+                    await call
+            profile = await us.profiles.get(SCOPE, "Triage", "support")
+            assert (profile.state, profile.cron) == ("enabled", CRON)
 
     api.run(live())
 

@@ -18,7 +18,7 @@ from tests.schedule.test_v0 import CRON, ONE_SHOT
 from .wire import SCHEDULE, SCOPE, Server
 
 ROOT = "/v0/schedules"
-HERE = "environment_id=test"
+HERE = "org_id=acme&environment_id=test"
 RECEIPT = examples.changed("v0_create", generation=1, enabled=True, ended=None) | {"replayed": False}
 CALLS = {
     "create": (lambda c: c.v0.create(SCOPE, CRON, "k 1"), RECEIPT, "POST", f"{ROOT}?{HERE}", CRON),
@@ -211,10 +211,35 @@ def test_refusals_arrive_as_classes_of_their_own(bound):
             ]
             with pytest.raises(codes.HumanSessionRequired):
                 await program.v0.pause(SCOPE, schedule_id, key())
-            with pytest.raises(codes.ScheduleNotFound):
+            with pytest.raises(codes.EnvironmentNotFound):
                 await stranger.v0.get(SCOPE, schedule_id)
+            with pytest.raises(codes.ScheduleNotFound):
+                await stranger.v0.get({**SCOPE, "org_id": "globex"}, schedule_id)
             with pytest.raises(codes.EnvironmentNotFound):
                 await us.v0.list({**SCOPE, "environment_id": "nowhere"})
+
+    bound.run(live())
+
+
+def test_a_scope_of_another_organization_changes_nothing_in_that_of_the_token(bound):
+    """Both have an environment of this name, and the token would be let into its own."""
+    elsewhere = {**SCOPE, "org_id": "globex"}
+
+    async def live():
+        async with client(bound) as us:
+            schedule_id = (await us.v0.create(SCOPE, FAR_OFF, key())).schedule_id
+            before = [each.schedule_id async for each in us.v0.iterate(SCOPE)]
+            for call in (
+                us.v0.create(elsewhere, FAR_OFF, key()),
+                us.v0.update(elsewhere, schedule_id, CRON, key()),
+                us.v0.pause(elsewhere, schedule_id, key()),
+                us.v0.disable(elsewhere, schedule_id, key()),
+                us.v0.list(elsewhere),
+            ):
+                with pytest.raises(codes.EnvironmentNotFound):
+                    await call
+            assert [each.schedule_id async for each in us.v0.iterate(SCOPE)] == before
+            assert (await us.v0.get(SCOPE, schedule_id)).generation == 1
 
     bound.run(live())
 

@@ -1,6 +1,6 @@
 """Agent classes and their profiles (seed 004): what can be scheduled, its settings, its thread, and its start events.
 
-The organization is that of the token, the environment stands in the query.
+The environment stands in the query, and so may the organization; left out, it is that of the token.
 """
 
 from typing import Annotated
