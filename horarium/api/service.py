@@ -205,8 +205,8 @@ async def operating(
 async def authorized_by_query(request: Request, credentials: Credentials) -> Call:
     """Let a caller with a valid token through to an environment of its own organization that the query names.
 
-    The query may name the organization too; another one than the token's is not there. The query's model is an `InEnvironment`, which describes the parameter; here it is read by hand, so that a request without
-    a valid token is told of nothing else.
+    The query may name the organization too; another one than the token's is not there. Its model is an `InEnvironment`, which
+    describes both; here they are read by hand, so that a request without a valid token is told of nothing else.
     """
     return await _let_in_by_query(request, credentials, required=service_of(request).required_scope)
 

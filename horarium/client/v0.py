@@ -48,8 +48,8 @@ class V0:
     """Schedules of scheduler v0. `scope` is `{"org_id": …, "environment_id": …}` in every call.
 
     A token of another organization than that of the scope finds nothing and changes nothing: `codes.EnvironmentNotFound`.
-    Mutations need a human session and an idempotency key of the caller's, and are sent once: where the answer is lost they raise
-    `OutcomeUnknown`. They take effect at once; there is no publication to review before.
+    Mutations need a human session and an idempotency key of the caller's, and are sent once: where the answer is lost they
+    raise `OutcomeUnknown`. They take effect at once; there is no publication to review before.
     """
 
     def __init__(self, caller: Caller) -> None:

@@ -1,7 +1,7 @@
 """Scheduler v0 (seed 002): its schedules as their contract writes them, made and changed by a person, read by a key too.
 
-The paths name no environment: it stands in the query, and so may the organization; left out, it is that of the token. Every other
-route knows these schedules as well, under the same ids: their ledger, their runs, and the receipts of their changes.
+The paths name no environment: it stands in the query, and so may the organization; left out, it is that of the token. Every
+other route knows these schedules as well, under the same ids: their ledger, their runs, and the receipts of their changes.
 """
 
 import asyncio
