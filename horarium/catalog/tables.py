@@ -145,6 +145,15 @@ schedules = Table(
     Column("unobserved", Boolean, nullable=False),
     UniqueConstraint("org_id", "environment_id", "schedule_id"),
 )
+# A page of one contract, whose schedules may be few among many of the others. The contract comes first, or SQLite would take
+# this for what a tick asks of an environment, whose answer has an index of its own.
+Index(
+    "ix_schedules_contract",
+    schedules.c.contract,
+    schedules.c.org_id,
+    schedules.c.environment_id,
+    schedules.c.schedule_id,
+)
 Index(
     "ix_schedules_unobserved",
     schedules.c.org_id,

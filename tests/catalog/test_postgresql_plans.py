@@ -11,7 +11,7 @@ from sqlalchemy import event, insert, text
 from horarium.catalog import Catalog
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries, schedules
-from tests.catalog.test_query_plans import a_life, fill
+from tests.catalog.test_query_plans import a_life, directory, fill, one_of_v0
 from tests.control.desk import NOON, SCOPE, Desk, every, furnish
 from tests.postgres.databases import Database
 from tests.postgres.server import PostgresServer
@@ -64,6 +64,7 @@ def test_no_question_of_a_step_or_a_tick_reads_more_than_a_few_blocks(catalog: C
     loop = desk.enabled(every(60))
     fill(desk, 20_000)
     crowd(desk, 5_000)
+    one_of_v0(desk, among=0)
     with catalog.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE"))
     asked: dict[str, Any] = {}
@@ -75,6 +76,7 @@ def test_no_question_of_a_step_or_a_tick_reads_more_than_a_few_blocks(catalog: C
     for engine in (catalog.engine, catalog._reader):
         event.listen(engine, "before_cursor_execute", note)
     a_life(desk, loop)
+    directory(desk)
     for engine in (catalog.engine, catalog._reader):
         event.remove(engine, "before_cursor_execute", note)
     assert len(asked) > 20

@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import event, insert
 
 from horarium.catalog import Catalog, ledger, presence, sweeping
-from horarium.catalog.schedules import insert_activation, require_schedule
-from horarium.catalog.tables import entries
+from horarium.catalog.schedules import insert_activation, list_schedules, require_schedule
+from horarium.catalog.tables import entries, schedules
 from horarium.control.punctuality import next_to_account_for
 from horarium.control.records import record
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition, Reason
-from tests.control.desk import SCOPE, Desk, Loop, at, every, open_catalog
+from horarium.schedule.v0 import CONTRACT
+from tests.control.desk import NOON, SCOPE, Desk, Loop, at, every, open_catalog
 
 PARTIAL = {"ix_activations_live", "ix_activations_in_order", "ix_activations_lingering"}
 """Indexes that hold only what is asked for: to read one through is to read the answer."""
@@ -87,6 +88,28 @@ def ticks(desk: Desk) -> None:
         desk.read(sweeping.unsettled_runs, SCOPE, before=desk.now, limit=500, after=after)
 
 
+def directory(desk: Desk) -> None:
+    """What is asked for a page of one contract, whatever lies beside it."""
+    for after in (None, "00000000-0000-0000-0000-000000000000"):
+        found = desk.read(list_schedules, SCOPE, after=after, limit=2, include_retired=True, contract=CONTRACT)
+        assert [each.contract for each in found] == [CONTRACT]
+
+
+def one_of_v0(desk: Desk, among: int) -> None:
+    """A schedule of scheduler v0, behind so many canonical ones."""
+    common = {"org_id": SCOPE.org_id, "environment_id": SCOPE.environment_id, "created_at": NOON, "unobserved": False}
+    rows = [
+        {"schedule_id": f"00000000-0000-0000-0002-{number:012}", "contract": "schedules"} for number in range(among)
+    ]
+    rows.append({"schedule_id": "ffffffff-0000-0000-0000-000000000000", "contract": CONTRACT})
+    every_one = [{"head_revision": 0, "generation": 0, **common, **row} for row in rows]
+
+    def write(connection: Any) -> None:
+        connection.execute(insert(schedules), every_one)
+
+    desk.write(write)
+
+
 def test_no_question_reads_a_table_through(catalog: Catalog) -> None:
     plans: dict[str, list[str]] = {}
 
@@ -98,8 +121,10 @@ def test_no_question_reads_a_table_through(catalog: Catalog) -> None:
     desk = Desk(catalog)
     loop = desk.enabled(every(60))
     fill(desk, 100)
+    one_of_v0(desk, among=10)
     event.listen(catalog.engine, "before_cursor_execute", explain)
     a_life(desk, loop)
+    directory(desk)
     assert len(plans) > 20
 
     through = re.compile(
@@ -155,6 +180,20 @@ def test_a_ledger_of_fifty_thousand_rows_costs_a_step_what_one_of_a_hundred_does
     (statements, operations), (again, more) = costs
     assert again == statements
     assert more <= operations * 1.5, costs
+
+
+def test_a_page_of_one_contract_costs_the_same_among_however_many_schedules_of_others(tmp_path: Path) -> None:
+    costs = []
+    for number in (10, 5_000):
+        (tmp_path / str(number)).mkdir()
+        catalog = open_catalog(tmp_path / str(number))
+        desk = Desk(catalog)
+        one_of_v0(desk, among=number)
+        costs.append(work(catalog, lambda desk=desk: directory(desk)))
+        catalog.close()
+    (statements, operations), (again, more) = costs
+    assert again == statements
+    assert more <= operations + 2, costs
 
 
 def test_a_thousand_schedules_that_are_as_they_should_be_cost_a_tick_nothing(tmp_path: Path) -> None:

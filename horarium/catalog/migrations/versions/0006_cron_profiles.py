@@ -1,4 +1,4 @@
-"""Cron profiles, their threads, the start event of a run by hand, and how many runs an activation declares"""
+"""Cron profiles, their threads, the event that starts a run by hand, what an activation declares, and pages by contract"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,6 +23,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("ended_at IS NULL"),
         postgresql_where=sa.text("ended_at IS NULL"),
     )
+    op.create_index("ix_schedules_contract", "schedules", ["contract", "org_id", "environment_id", "schedule_id"])
     op.add_column("runs", sa.Column("start_event", sa.String(length=200), nullable=True))
     op.add_column("runs", sa.Column("event_data", sa.JSON(), nullable=True))
     op.create_table(
@@ -78,6 +79,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_index("ix_activations_in_order", "activations")
+    op.drop_index("ix_schedules_contract", "schedules")
     for table in ("thread_events", "threads", "profiles"):
         op.drop_table(table)
     for table, name in (("runs", "event_data"), ("runs", "start_event"), ("activations", "runs_per_month")):
