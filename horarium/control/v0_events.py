@@ -30,6 +30,7 @@ def of_change(kind: str, before: Mapping[str, Any] | None) -> ScheduleEvent | No
         case "published":
             return ScheduleEvent.CREATED if before is None else ScheduleEvent.UPDATED
         case "enabled":
+            # A spent one-shot that is updated is told as resumed too: it had stopped firing, and fires again from now on.
             return ScheduleEvent.RESUMED if before is not None and before["state"] != "enabled" else None
         case "paused":
             return ScheduleEvent.PAUSED

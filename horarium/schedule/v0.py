@@ -26,8 +26,8 @@ CONTRACT: Final = "v0"
 SESSION: Final = "session_id"
 """What must not be part of a schedule's identity: sessions end, schedules stay."""
 
+# Never a slash, which parts the two identities in the name of a binding: else one name would read as several pairs.
 _IDENTITY = re.compile(r"[A-Za-z0-9._@:-]{1,200}")
-# One more would read as another pair in the name of a binding.
 _IDENTITY_IN_WORDS: Final = "1 to 200 letters, digits or any of . _ @ : -"
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
