@@ -120,7 +120,8 @@ class Catalog:
                 yield connection
                 with honest_outcome():
                     transaction.commit()
-            aftermath.carry_out(connection)
+            acts = aftermath.taken(connection)
+        aftermath.carry_out(acts)
 
     def _require_same_file(self) -> None:
         """A file that was removed goes on taking what is written, and takes it away at the end; so look before each use."""

@@ -1,6 +1,9 @@
 """What is to be done after a commit is done then, once, and never for what was rolled back."""
 
 import asyncio
+import io
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,3 +65,55 @@ def test_a_coroutine_that_writes_has_it_done_before_it_goes_on(catalog: Catalog)
     done: list[int] = []
     asyncio.run(catalog.write(noted, 1, done))
     assert done == [1]
+
+
+class Unwritable(io.StringIO):
+    """What a pipe is whose reader has gone."""
+
+    def write(self, _text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def broken() -> None:
+    raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_one_that_fails_undoes_nothing_reaches_nobody_and_keeps_no_other_from_being_done(
+    catalog: Catalog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[int] = []
+
+    def write(connection: Connection) -> str:
+        after_commit(connection, broken)
+        noted(connection, 1, done)
+        return "stored"
+
+    assert asyncio.run(catalog.write(write)) == "stored"
+    assert (done, stored(catalog)) == ([1], [1])
+    told = json.loads(capsys.readouterr().err)
+    assert (told["event"], told["untold_before"]) == ("aftermath_failed", 0)
+    assert told["exception"].splitlines()[-1] == "BrokenPipeError: [Errno 32] Broken pipe"
+    assert "in broken" in told["exception"], "where it failed"
+
+
+def test_what_cannot_be_told_on_stderr_either_is_counted_for_what_can(
+    catalog: Catalog, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Unwritable())
+        for _ in range(3):
+            with catalog.writing() as connection:
+                after_commit(connection, broken)
+    for _ in range(2):
+        with catalog.writing() as connection:
+            after_commit(connection, broken)
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [each["untold_before"] for each in told] == [3, 0]
+
+
+def test_its_connection_is_anothers_by_then(catalog: Catalog) -> None:
+    held: list[int] = []
+    with catalog.writing() as connection:
+        after_commit(connection, lambda: held.append(catalog.engine.pool.checkedout()))
+        held.append(catalog.engine.pool.checkedout())
+    assert held == [1, 0]
