@@ -6,7 +6,7 @@ server has made calendars of it when it was sent, with both day fields to be mat
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -22,12 +22,12 @@ from temporalio.api.schedule.v1 import (
     StructuredCalendarSpec,
 )
 
-from horarium.calendar.calendars import EPOCH
+from horarium.calendar.calendars import EPOCH, Calendar
 from horarium.calendar.faults import Faults, shown
 from horarium.calendar.instants import ANY_END, ANY_START
 from horarium.calendar.translation import ranges
 from horarium.errors import InvalidSchedule
-from horarium.schedule.configuration import parse_configuration
+from horarium.schedule.configuration import Configuration, parse_configuration
 from horarium.schedule.policy import MAX_CATCHUP_WINDOW, MIN_CATCHUP_WINDOW, Overlap
 
 UNFILLED: Final = "FILL IN: "
@@ -81,8 +81,11 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def imported(schedule_id: str, native: Schedule, choices: Choices) -> Imported:
-    """The configuration that is due when a native schedule is, and overlaps and catches up as it does.
+def imported(schedule_id: str, native: Schedule, choices: Choices, *, since: datetime) -> Imported:
+    """The configuration that says what a native schedule says, and overlaps and catches up as it does.
+
+    Both are due when their rules say. The server does not keep to that around a change of the clock (DESIGN.md, section 4), so
+    a note tells of the next one after `since`.
 
     Raises `InvalidSchedule` with everything that has no equal, each at its place. What a native schedule starts means nothing
     here: what runs comes from `choices`, or is left to be filled in.
@@ -96,9 +99,11 @@ def imported(schedule_id: str, native: Schedule, choices: Choices) -> Imported:
     name = schedule_id if choices.name is None else choices.name
     document = {"name": name, "calendar": calendar, "policy": policy, "run": {**TO_FILL_IN, **run}}
     # Whether all the rest is what a configuration may hold, is asked as if what is left to a person were there.
-    _check_rest({**document, "run": {**_FILLED, **run}}, origins, faults)
+    read = _check_rest({**document, "run": {**_FILLED, **run}}, origins, faults)
     faults.raise_if_any()
-    return Imported(configuration=document, notes=tuple(_notes(schedule_id, native, document)))
+    assert read is not None, "without a fault there is a configuration"
+    notes = (*_notes(schedule_id, native, document), *_clock_notes(read.calendar, since))
+    return Imported(configuration=document, notes=notes)
 
 
 def _check_spec(spec: ScheduleSpec, faults: Faults) -> None:
@@ -227,10 +232,10 @@ def _policy(native: SchedulePolicies, choices: Choices, faults: Faults) -> dict[
     }
 
 
-def _check_rest(document: dict[str, Any], origins: Mapping[str, list[int]], faults: Faults) -> None:
-    """Note what our own contract refuses of the rest, at the places of the native schedule."""
+def _check_rest(document: dict[str, Any], origins: Mapping[str, list[int]], faults: Faults) -> Configuration | None:
+    """Note what our own contract refuses of the rest, at the places of the native schedule; None where it refuses any."""
     try:
-        parse_configuration(document)
+        return parse_configuration(document)
     except InvalidSchedule as refused:
         told = set()
         for fault in refused.faults:
@@ -239,6 +244,7 @@ def _check_rest(document: dict[str, Any], origins: Mapping[str, list[int]], faul
             if fault.code != "no_rules" and (place, fault.code) not in told:
                 faults.add(place, fault.code, fault.sentence)
                 told.add((place, fault.code))
+        return None
 
 
 def _place(ours: str, origins: Mapping[str, list[int]]) -> str:
@@ -279,6 +285,20 @@ def _notes(schedule_id: str, native: Schedule, document: Mapping[str, Any]) -> I
             )
     if native.policies.keep_original_workflow_id:
         yield "It keeps one workflow id for all its runs; here each run has one of its own."
+
+
+def _clock_notes(calendar: Calendar, since: datetime) -> Iterator[str]:
+    """That the server may run something else around the next change of the clock, where one lies ahead of its rules."""
+    if calendar.wall is None:
+        return
+    start = max((since - EPOCH) // timedelta(seconds=1), calendar.first)
+    change = next(calendar.wall.zone.changes(start, calendar.last), None) if start <= calendar.last else None
+    if change is not None:
+        day = (EPOCH + timedelta(seconds=change.at)).date()
+        yield (
+            f"The clock of {calendar.timezone} changes next on {day} UTC. Around a change the server may lose runs, or start "
+            "some that are not due; here they are due as the calendar says, and `horarium preview` shows when."
+        )
 
 
 def _what_ran(action: ScheduleAction) -> str:

@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ _TO_JSON = ".json"
 async def import_temporal(schedule_id: str, choices: Choices, *, file: str | None, output: Output | None) -> int:
     """Read a native schedule, and print what it is here or write it to a file that is not there yet."""
     native = await _described(schedule_id)
-    found = imported(schedule_id, native, choices)
+    found = imported(schedule_id, native, choices, since=datetime.now(UTC))
     if file is None:
         # The document alone goes where a pipe or a file may take it.
         show(found.configuration, output, lambda: print(_as_yaml(found.configuration), end=""))

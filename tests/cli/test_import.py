@@ -342,6 +342,9 @@ def test_a_schedule_that_goes_on_is_noted(native, take):
 # What the server of today does not send or is not fit to describe, and one of another release may.
 
 
+TODAY = datetime(2027, 1, 15, tzinfo=UTC)
+
+
 def described(**parts: Any) -> ProtoSchedule:
     spec = ProtoSpec(interval=[IntervalSpec(interval=Duration(seconds=60))])
     schedule = ProtoSchedule(spec=spec, policies=SchedulePolicies(catchup_window=Duration(seconds=60)))
@@ -381,13 +384,46 @@ UNUSUAL = {
 @pytest.mark.parametrize(("parts", "place", "code"), UNUSUAL.values(), ids=UNUSUAL)
 def test_what_no_server_sends_today_is_refused_at_its_place_all_the_same(parts, place, code):
     with pytest.raises(InvalidSchedule) as refused:
-        imported("native", described(**parts), Choices(run={}))
+        imported("native", described(**parts), Choices(run={}), since=TODAY)
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [(place, code)]
 
 
 def test_a_policy_that_nobody_set_is_the_one_that_the_server_takes_for_it():
     native = described(policies=SchedulePolicies(overlap_policy=ProtoOverlap.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED))
-    found = imported("native", native, Choices(run={})).configuration
+    found = imported("native", native, Choices(run={}), since=TODAY).configuration
     assert found["policy"]["overlap"] == "skip"
     assert {name: found["run"][name] for name in TO_FILL_IN} == TO_FILL_IN
     assert parse_calendar(found["calendar"]).timezone == "UTC"
+
+
+EVERY_DAY = StructuredCalendarSpec(
+    second=[{"start": 0}],
+    minute=[{"start": 30}],
+    hour=[{"start": 2}],
+    day_of_month=[{"start": 1, "end": 31}],
+    month=[{"start": 1, "end": 12}],
+    day_of_week=[{"start": 0, "end": 6}],
+)
+BERLIN = {"structured_calendar": [EVERY_DAY], "timezone_name": "Europe/Berlin"}
+CLOCKS = {
+    "in Berlin": (BERLIN, "The clock of Europe/Berlin changes next on 2027-03-28 UTC."),
+    "in UTC": ({"structured_calendar": [EVERY_DAY]}, None),
+    "where the clock has stopped changing": ({**BERLIN, "timezone_name": "Asia/Tokyo"}, None),
+    "over before the next change": ({**BERLIN, "end_time": Timestamp(seconds=1_803_000_000)}, None),
+    "in Berlin, begun after the next change": (
+        {**BERLIN, "start_time": Timestamp(seconds=1_811_808_000)},
+        "The clock of Europe/Berlin changes next on 2027-10-31 UTC.",
+    ),
+    "an interval, which counts in UTC": (
+        {"interval": [IntervalSpec(interval=Duration(seconds=60))], "timezone_name": "Europe/Berlin"},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "told"), CLOCKS.values(), ids=CLOCKS)
+def test_the_next_change_of_the_clock_is_noted_since_the_server_errs_there(spec, told):
+    native = described()
+    native.spec.CopyFrom(ProtoSpec(**spec))
+    notes = [note for note in imported("native", native, Choices(run={}), since=TODAY).notes if "clock" in note]
+    assert [note.partition(" Around")[0] for note in notes] == ([] if told is None else [told])
