@@ -24,6 +24,7 @@ from starter.ports import listen
 from worker.logs import tell
 from worker.processes import open_catalog, until_told
 from worker.settings import Settings
+from worker.starts import totals_told
 
 GRACE = timedelta(seconds=10)
 """What requests that are under way may take to end, once the process is told to leave."""
@@ -43,6 +44,7 @@ class _Server(uvicorn.Server):
         yield
 
 
+@totals_told()
 async def serve(settings: Settings, *, host: str, port: int) -> None:
     """Serve until SIGTERM or SIGINT, then let requests end. Works while Temporal is down.
 

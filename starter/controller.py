@@ -40,6 +40,7 @@ from starter.temporal import Found, Temporal
 from worker.connection import connect
 from worker.processes import CATALOGS_TIME, WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
 from worker.settings import Settings
+from worker.starts import totals_told
 
 TICK = timedelta(milliseconds=500)
 """How soon a change of activation is taken up."""
@@ -60,6 +61,7 @@ State = tuple[str, str | None]
 _logger = structlog.get_logger(__name__)
 
 
+@totals_told()
 async def control(settings: Settings, *, machine: Callable[[], datetime] = machine_time) -> None:
     """Run a controller until SIGTERM or SIGINT. `machine` is the machine's clock, which no setting changes."""
     catalog = open_catalog(settings)

@@ -26,12 +26,14 @@ from horarium.agents.runner import TASK_QUEUES, AgentRunner
 from horarium.calendar import tzdata_version
 from horarium.catalog import Catalog, migrate, presence
 from horarium.catalog.clock import catalog_time
+from horarium.control.starts import STARTS
 from horarium.errors import HorariumError, Misconfigured, Unavailable
 from horarium.schedule.identity import Scope
 from worker.agent_modules import load_agents
 from worker.composition import AGENT_GRACE, GRACE, agent_workers, run_worker, schedule_worker
 from worker.connection import connect
 from worker.settings import Settings
+from worker.starts import totals_told
 
 HEARTBEAT_EVERY = timedelta(seconds=5)
 LEASE = timedelta(seconds=15)
@@ -46,6 +48,7 @@ READY = "READY"
 _logger = structlog.get_logger(__name__)
 
 
+@totals_told()
 async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[], datetime] = machine_time) -> None:
     """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order.
 
@@ -78,6 +81,8 @@ async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[
             stack.push_async_callback(_stop_beating, beats, catalog, role)
             watched.append(beats)
         stack.callback(watchdog.start)
+        # Told once more at the very end, unless the watchdog comes first.
+        stack.callback(STARTS.flush)
         await until_told(watched)
 
 

@@ -1,9 +1,11 @@
 """Runs that were to start and did not, in the log: each by its name, and a burst of them readable all the same.
 
 In an outage all fail in one way. So the first of a burst carries the traceback, the others who they are, and a total follows.
+Nothing here waits or looks by itself: a process looks from time to time, and tells what is left before it leaves.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -25,70 +27,66 @@ _logger = structlog.get_logger(__name__)
 class StartFailures:
     """The failures of one process, from whichever thread.
 
-    `now` is the clock, and `later` does something after a while. Both are a test's to give.
+    `elapsed` counts seconds and never goes back: a burst lasts by it, whatever is done to the clock. `now` is the clock, for
+    when a burst began. Both are a test's to give.
     """
 
     def __init__(
         self,
         *,
+        elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        later: Callable[[timedelta, Callable[[], None]], None] | None = None,
     ) -> None:
+        self._elapsed = elapsed
         self._now = now
-        self._later = later or _in_a_thread
         self._lock = threading.Lock()
         self._burst: _Burst | None = None
-        self._looks = False
 
     def note(self, *, trace: str = "", **identity: object) -> None:
         """Log one failure. `identity` is what names the run; `trace` the traceback, empty where there is none."""
         with self._lock:
-            now = self._now()
-            self._end_if_over(now)
+            elapsed = self._elapsed()
+            self._end_if_over(elapsed)
             if self._burst is None:
-                self._burst = _Burst(now)
-                self._look_later()
+                self._burst = _Burst(self._now(), elapsed)
             burst = self._burst
-            burst.total, burst.until = burst.total + 1, now
+            burst.total, burst.last = burst.total + 1, elapsed
             tells = bool(trace) and not burst.traced
             burst.traced = burst.traced or tells
             _logger.error("run_not_started", **identity, **({"exception": trace[-MAX_TRACE:]} if tells else {}))
 
-    def _look(self) -> None:
-        """Tell the total once the burst is over."""
+    def look(self) -> None:
+        """Tell the total of a burst that is over; nothing where none is."""
         with self._lock:
-            self._looks = False
-            self._end_if_over(self._now())
-            if self._burst is not None:
-                self._look_later()
+            self._end_if_over(self._elapsed())
 
-    def _look_later(self) -> None:
-        if not self._looks:
-            self._looks = True
-            self._later(QUIET, self._look)
+    def flush(self) -> None:
+        """Tell the total of what there is, over or not: whoever asks will not be there to look again."""
+        with self._lock:
+            self._end()
 
-    def _end_if_over(self, now: datetime) -> None:
+    def _end_if_over(self, elapsed: float) -> None:
         burst = self._burst
-        if burst is None or (now - burst.until < QUIET and now - burst.since < LONGEST):
+        if burst is None:
             return
-        self._burst = None
-        _logger.error(
-            "starts_failed", total=burst.total, since=instant_text(burst.since), until=instant_text(burst.until)
-        )
+        if elapsed - burst.last >= QUIET.total_seconds() or elapsed - burst.first >= LONGEST.total_seconds():
+            self._end()
+
+    def _end(self) -> None:
+        burst, self._burst = self._burst, None
+        if burst is not None:
+            until = burst.since + timedelta(seconds=burst.last - burst.first)
+            _logger.error(
+                "starts_failed", total=burst.total, since=instant_text(burst.since), until=instant_text(until)
+            )
 
 
 class _Burst:
-    def __init__(self, since: datetime) -> None:
-        self.since = self.until = since
+    def __init__(self, since: datetime, elapsed: float) -> None:
+        self.since = since
+        self.first = self.last = elapsed
         self.total = 0
         self.traced = False
-
-
-def _in_a_thread(after: timedelta, act: Callable[[], None]) -> None:
-    timer = threading.Timer(after.total_seconds(), act)
-    # Whoever leaves does not wait for it.
-    timer.daemon = True
-    timer.start()
 
 
 STARTS: Final = StartFailures()

@@ -36,7 +36,7 @@ def loop(profiler: Profiler) -> Loop:
 @pytest.fixture(autouse=True)
 def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logs]:
     """The lines of this module's subject. Failures to start are those of this test alone."""
-    monkeypatch.setattr(profile_logs, "STARTS", StartFailures(later=lambda _after, _act: None))
+    monkeypatch.setattr(profile_logs, "STARTS", StartFailures())
     with capture_logs() as captured:
         yield captured
 

@@ -1,6 +1,6 @@
 """Runs that were to start and did not: the first of a burst with its traceback, the others by name, and then the total."""
 
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,22 +16,21 @@ TRACE = 'Traceback (most recent call last):\n  File "gateway.py", line 1, in pos
 
 @dataclass(slots=True)
 class Clock:
-    """A clock that the test turns, and what is to be done later by it."""
+    """A clock that may be set, and the seconds that pass whatever is done to it. A process looks every second."""
 
+    failures: StartFailures = field(init=False)
     now: datetime = NOON
-    due: list[tuple[datetime, Callable[[], None]]] = field(default_factory=list)
+    elapsed: float = 1_000.0
 
-    def later(self, after: timedelta, act: Callable[[], None]) -> None:
-        self.due.append((self.now + after, act))
+    def __post_init__(self) -> None:
+        self.failures = StartFailures(elapsed=lambda: self.elapsed, now=lambda: self.now)
 
     def turn(self, offset: float) -> None:
-        until = at(offset)
-        while self.due and min(when for when, _ in self.due) <= until:
-            when, act = min(self.due, key=lambda each: each[0])
-            self.due.remove((when, act))
-            self.now = max(self.now, when)
-            act()
-        self.now = until
+        while self.now < at(offset):
+            step = min(1.0, (at(offset) - self.now).total_seconds())
+            self.now += timedelta(seconds=step)
+            self.elapsed += step
+            self.failures.look()
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def failures(clock: Clock) -> StartFailures:
-    return StartFailures(now=lambda: clock.now, later=clock.later)
+    return clock.failures
 
 
 def totals(logs: list[Any]) -> list[tuple[int, str, str]]:
@@ -84,7 +83,6 @@ def test_one_failure_alone_has_its_total_too_and_only_once(clock: Clock, failure
         failures.note(trace=TRACE)
         clock.turn(600)
     assert totals(logs) == [(1, "2026-11-30T12:00:00Z", "2026-11-30T12:00:00Z")]
-    assert clock.due == [], "nothing is looked at while nothing fails"
 
 
 def test_after_a_pause_a_burst_is_a_new_one(clock: Clock, failures: StartFailures) -> None:
@@ -125,10 +123,36 @@ def test_of_a_long_traceback_the_end_is_told(failures: StartFailures) -> None:
     assert line["exception"].endswith("ValueError: here")
 
 
-def test_a_clock_that_goes_back_loses_nothing(clock: Clock, failures: StartFailures) -> None:
+@pytest.mark.parametrize("step", [-3_600, 3_600])
+def test_a_clock_that_is_set_neither_ends_a_burst_nor_turns_it_round(
+    clock: Clock, failures: StartFailures, step: float
+) -> None:
     with capture_logs() as logs:
         failures.note()
-        clock.now = at(-3_600)
+        clock.now = at(step)
+        clock.turn(step + 2)
         failures.note()
+        assert totals(logs) == []
+        clock.turn(step + 600)
+    assert totals(logs) == [(2, "2026-11-30T12:00:00Z", "2026-11-30T12:00:02Z")]
+
+
+def test_whoever_leaves_tells_the_total_before_it_is_due_and_once(clock: Clock, failures: StartFailures) -> None:
+    with capture_logs() as logs:
+        for offset in (0, 1):
+            clock.turn(offset)
+            failures.note(trace=TRACE)
+        for _ in range(2):
+            failures.flush()
         clock.turn(600)
-    assert [total for total, _, _ in totals(logs)] == [2]
+    assert totals(logs) == [(2, "2026-11-30T12:00:00Z", "2026-11-30T12:00:01Z")]
+
+
+def test_many_threads_are_one_count(failures: StartFailures) -> None:
+    with capture_logs() as logs:
+        with ThreadPoolExecutor(8) as threads:
+            for number in range(200):
+                threads.submit(failures.note, trace=TRACE, number=number)
+        failures.flush()
+    assert [total for total, _, _ in totals(logs)] == [200]
+    assert len([each for each in logs if "exception" in each]) == 1

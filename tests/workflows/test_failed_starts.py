@@ -37,7 +37,7 @@ async def test_what_kept_a_run_from_starting_at_its_runner_is_in_the_log_of_the_
         raise Unavailable("catalog_unavailable", f"The catalog does not answer about {run_id}.")
 
     monkeypatch.setattr(agents, "CLAIM_WITHIN", timedelta(0))
-    monkeypatch.setattr(profile_logs, "STARTS", StartFailures(later=lambda _after, _act: None))
+    monkeypatch.setattr(profile_logs, "STARTS", StartFailures())
     async with skipping() as house:
         house.expected.append("Completing activity as failed")
         monkeypatch.setattr(house.host, "begin", out)
