@@ -377,7 +377,7 @@ class Preview(Answer):
     timezone: str = Field(description="The zone whose wall clock was followed.")
     tzdata: str = Field(description="The release of the zone data.")
     runs_per_30_days: int = Field(description="Instants in the 30 days from the start of the preview.")
-    contract: Literal["schedules", "scheduler_v0", "cron_profiles"] | None = Field(
+    contract: Literal["schedules", "v0", "cron_profiles"] | None = Field(
         description="Whose document it is; null for a timing by itself."
     )
     translation: Translation

@@ -10,10 +10,13 @@ from horarium.calendar import Calendar, clock_changes, parse_timing, tzdata_vers
 from horarium.calendar.cron import POSITION_NAMES
 from horarium.calendar.translation import EQUAL, translate
 from horarium.errors import Fault, InvalidSchedule, Refused
+from horarium.schedule.configuration import CONTRACT as SCHEDULES
 from horarium.schedule.configuration import parse_configuration
 from horarium.schedule.identity import instant_text
+from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
 from horarium.schedule.profiles import parse_profile
 from horarium.schedule.timing import CALENDAR
+from horarium.schedule.v0 import CONTRACT as V0
 from horarium.schedule.v0 import parse_v0
 
 MAX_LISTED = 100_000
@@ -22,9 +25,6 @@ MAX_WINDOW = timedelta(days=36_525)
 """Of 100 years. To count a dense calendar whose rules overlap takes some tenths of a millisecond for each day."""
 MAX_NOTES = 1_000
 """Sentences that one preview gives at the most."""
-SCHEDULES: Final = "schedules"
-SCHEDULER_V0: Final = "scheduler_v0"
-CRON_PROFILES: Final = "cron_profiles"
 _TIMINGS = frozenset({CALENDAR, "cron", "instant"})
 
 
@@ -93,7 +93,7 @@ def _bare(kind: str) -> Callable[[Any], Spec]:
 
 def _v0(document: Any) -> Spec:
     schedule = parse_v0(document)
-    return Spec(contract=SCHEDULER_V0, timing=schedule.timing, calendar=schedule.calendar)
+    return Spec(contract=V0, timing=schedule.timing, calendar=schedule.calendar)
 
 
 def _profile(document: Any) -> Spec:

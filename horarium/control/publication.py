@@ -3,7 +3,7 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -13,11 +13,8 @@ from horarium.catalog.versions import Version
 from horarium.control import events
 from horarium.errors import Conflict
 from horarium.schedule.canonical import canonical_json, digest
-from horarium.schedule.configuration import Configuration, StoredConfiguration, parse_configuration
+from horarium.schedule.configuration import CONTRACT, Configuration, StoredConfiguration, parse_configuration
 from horarium.schedule.identity import ScheduleKey
-
-CANONICAL: Final = "schedules"
-"""The canonical contract, as a schedule's row names it (seed 000)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +35,7 @@ def publish(
     by: str,
     now: datetime,
     configuration: Configuration | StoredConfiguration | None = None,
-    contract: str = CANONICAL,
+    contract: str = CONTRACT,
     receipt_id: str | None = None,
 ) -> Published:
     """Store a configuration as the next version of a schedule.

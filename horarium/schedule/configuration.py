@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from horarium.calendar import Calendar, parse_calendar
 from horarium.calendar.faults import Faults, pointer, shown
@@ -28,6 +28,8 @@ from horarium.schedule.policy import (
 )
 from horarium.schedule.timing import TIMING, evaluated, stored_timing
 
+CONTRACT: Final = "schedules"
+"""How a schedule's row and a preview name the canonical contract (seed 000). Its documents name no contract."""
 MAX_NAME_LENGTH = 200
 """Characters in the name of a schedule."""
 MAX_REFERENCE_LENGTH = 200

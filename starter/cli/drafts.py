@@ -7,6 +7,7 @@ from horarium.calendar.zones import local_time
 from horarium.control import preview as previewing
 from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
+from horarium.schedule.v0 import CONTRACT as V0
 from starter.cli.place import Where, scope_of, served
 from starter.cli.printing import Output, print_fields, print_table, show, wants_table
 from starter.cli.timings import in_words
@@ -80,7 +81,7 @@ async def preview(
 
 def _is_canonical(spec: previewing.Spec) -> bool:
     """Whether a document holds a canonical calendar as it stands, of which nobody has to be shown a translation."""
-    return spec.contract != previewing.SCHEDULER_V0 and "calendar" in spec.timing
+    return spec.contract != V0 and "calendar" in spec.timing
 
 
 def _print(spec: previewing.Spec, answer: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ V0 = {
     "target": {"workspace_id": "ws-001", "agent_id": "codex"},
 }
 CRON = {"minute": "30", "hour": "2", "day_of_month": "*", "month": "*", "day_of_week": "*", "timezone": "Europe/Zurich"}
-OTHERS = {"scheduler_v0": V0, "cron_profiles": {"config": {"cron": CRON}}, None: CRON}
+OTHERS = {"v0": V0, "cron_profiles": {"config": {"cron": CRON}}, None: CRON}
 
 
 @pytest.mark.parametrize(("contract", "spec"), OTHERS.items())

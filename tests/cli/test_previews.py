@@ -64,4 +64,4 @@ def test_a_server_previews_what_this_program_does(served, horarium, write, monke
         json.loads(horarium("preview", write(document), "--server", address).stdout)["contract"]
         for document in (configuration, configuration["calendar"], ONE_SHOT, PROFILE)
     ]
-    assert contracts == ["schedules", None, "scheduler_v0", "cron_profiles"]
+    assert contracts == ["schedules", None, "v0", "cron_profiles"]

@@ -157,10 +157,10 @@ V0_ONE_SHOT = {
 }
 SPECS = {
     "a configuration": (CONFIGURATION, "schedules", True),
-    "scheduler v0, interval": (V0_INTERVAL, "scheduler_v0", True),
-    "scheduler v0, one-shot": (V0_ONE_SHOT, "scheduler_v0", True),
-    "scheduler v0, cron": (V0_CRON, "scheduler_v0", False),
-    "scheduler v0, cron without a zone": ({**V0_CRON, "spec": {"expr": "30 2 * * *"}}, "scheduler_v0", True),
+    "scheduler v0, interval": (V0_INTERVAL, "v0", True),
+    "scheduler v0, one-shot": (V0_ONE_SHOT, "v0", True),
+    "scheduler v0, cron": (V0_CRON, "v0", False),
+    "scheduler v0, cron without a zone": ({**V0_CRON, "spec": {"expr": "30 2 * * *"}}, "v0", True),
     "a profile": ({"config": {"cron": IN_BERLIN, "folder": "in"}, "tenant_id": None}, "cron_profiles", False),
     "a profile at noon": ({"config": {"cron": AT_NOON}}, "cron_profiles", True),
     "five positions and a zone": (IN_BERLIN, None, False),
