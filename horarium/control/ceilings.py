@@ -7,21 +7,26 @@ the ceiling is high enough again. A run by hand is no declaration, and is never 
 The ceiling of one profile binds cron profiles only, each by what its calendar declares from now on. That of all together counts
 the enabled schedules of every contract in the order of their activation, each as it was counted at its enabling: those that
 were activated last are the ones over it. To enable a schedule again is to activate it last, and does not count it twice.
+What all together declare is of every organization, so it stands in the log and in no answer to a tenant.
 """
 
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection
 
 from horarium.authority.rules import Objection
+from horarium.catalog.aftermath import after_commit
 from horarium.catalog.declared_runs import declared_before, declared_by_all
 from horarium.catalog.schedules import Activation, Schedule, change_activation, find_activation
 from horarium.catalog.versions import Version
 from horarium.schedule.ceilings import PER_PROFILE, TOTAL, Ceilings, runs_per_month
 from horarium.schedule.ledger import Reason
 from horarium.schedule.profiles import CONTRACT
+
+_logger = structlog.get_logger(__name__)
 
 
 def objection(
@@ -68,13 +73,13 @@ def objections(
     # What declares nothing adds nothing, such as an instant that has passed.
     before = _before(connection, schedule, activation) if declared else 0
     if before + declared > ceilings.total:
+        looked_at = {"declared": declared, "most": ceilings.total}
+        _tell(connection, schedule, activation, before=before, **looked_at)
         yield _against(
-            f"It declares {declared:,} runs in 30 days, what was enabled before it {before:,}, and all together are allowed "
-            f"{ceilings.total:,} here ({TOTAL}).",
+            f"It declares {declared:,} runs in 30 days, which with what was enabled before it are more than the "
+            f"{ceilings.total:,} that all together are allowed here ({TOTAL}).",
             which="total",
-            declared=declared,
-            most=ceilings.total,
-            before=before,
+            **looked_at,
         )
 
 
@@ -91,6 +96,22 @@ def _before(connection: Connection, schedule: Schedule, activation: Activation |
     current = find_activation(connection, schedule, schedule.generation)
     ours = (current.runs_per_month or 0) if current is not None and current.is_live else 0
     return declared_by_all(connection) - ours
+
+
+def _tell(connection: Connection, schedule: Schedule, activation: Activation | None, **counted: int) -> None:
+    """Tell the operator, who alone may know what all together declare."""
+    scope = schedule.key.scope
+    about = {
+        "org_id": scope.org_id,
+        "environment_id": scope.environment_id,
+        "schedule_id": schedule.key.schedule_id,
+        **counted,
+    }
+    if activation is None:
+        # An enabling that is refused is rolled back, so there is no commit to wait for.
+        _logger.warning("over_total_ceiling", **about)
+    else:
+        after_commit(connection, lambda: _logger.warning("over_total_ceiling", **about))
 
 
 def _against(sentence: str, **looked_at: Any) -> Objection:

@@ -1,6 +1,7 @@
 """The ceilings (seed 004, decision 9): at enabling and at each occurrence, of one profile and of all schedules together."""
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, event, insert, text, update
+from structlog.testing import capture_logs
 
 from horarium.catalog import presence
 from horarium.catalog.environments import ensure_environment
@@ -164,10 +166,10 @@ class TestOfAllTogether:
         [against] = refused(one_more, all_of_them)
         assert against["code"] == "ceiling_exceeded"
         assert against["sentence"] == (
-            "It declares 720 runs in 30 days, what was enabled before it 288,000, and all together are allowed 288,000 here "
-            "(SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH)."
+            "It declares 720 runs in 30 days, which with what was enabled before it are more than the 288,000 that all together "
+            "are allowed here (SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH)."
         )
-        looked_at = {"which": "total", "declared": 720, "most": 288_000, "before": 288_000}
+        looked_at = {"which": "total", "declared": 720, "most": 288_000}
         assert against["evidence"] == {"ceiling": looked_at}
         # All were activated in the same second, so that the order is that of their rows.
         for each in four_hundred[-2:]:
@@ -179,7 +181,7 @@ class TestOfAllTogether:
         row = last.desk.run_row(last.run(3_600))
         assert row is not None
         assert row.evidence is not None
-        assert row.evidence["ceiling"] == {**looked_at, "most": 287_999, "before": 287_280}
+        assert row.evidence["ceiling"] == {**looked_at, "most": 287_999}
         assert admit(last.desk, due(last, 7_200), all_of_them).outcome == "admitted"
         assert last.desk.activation().is_live
 
@@ -206,8 +208,47 @@ class TestOfAllTogether:
         enable(there, Ceilings(total=720))
         publish_profile(own_desk, HOURLY)
         [against] = refused(own_desk, Ceilings(total=1_439))
-        assert against["evidence"]["ceiling"]["before"] == 720
+        assert against["evidence"]["ceiling"] == {"which": "total", "declared": 720, "most": 1_439}
         enable(own_desk, Ceilings(total=1_440))
+
+    def test_what_others_declare_is_told_to_the_log_and_to_no_tenant(self, own_desk: Desk) -> None:
+        """Whoever enables sees the answer, and the ledger keeps the evidence of an occurrence: neither holds a sum of others."""
+        first = another(own_desk)
+        first.publish(every(60))
+        enable(first)
+        own_desk.publish(every(3_600))
+        with capture_logs() as logs:
+            [against] = refused(own_desk, Ceilings(total=43_210))
+        declared = {"declared": 720, "most": 43_210}
+        assert not re.search("43.?200|43.?920", json.dumps(against))
+        about = {"org_id": "acme", "environment_id": "test", "log_level": "warning", "event": "over_total_ceiling"}
+        line = {**about, "schedule_id": own_desk.key.schedule_id, **declared, "before": 43_200}
+        assert logs == [line]
+        loop = Loop(own_desk, enable(own_desk).key)
+        with capture_logs() as logs:
+            assert admit(own_desk, due(loop, 3_600), Ceilings(total=43_210)).reason == "ceiling_exceeded"
+        row = own_desk.run_row(loop.run(3_600))
+        assert row is not None
+        assert row.evidence is not None
+        assert row.evidence["ceiling"] == {"which": "total", **declared}
+        assert not re.search("43.?200|43.?920", json.dumps(row.evidence))
+        assert logs == [line]
+
+    def test_an_occurrence_that_was_not_decided_leaves_no_line(self, own_desk: Desk, monkeypatch) -> None:
+        """As where another transaction was in its way: it is decided again."""
+        first = another(own_desk)
+        first.publish(every(60))
+        enable(first)
+        own_desk.publish(every(3_600))
+        run = due(Loop(own_desk, enable(own_desk).key), 3_600)
+
+        def fail(*_parts: Any, **_more: Any) -> None:
+            raise RuntimeError("rolled back")
+
+        monkeypatch.setattr(admission, "_refused", fail)
+        with capture_logs() as logs, pytest.raises(RuntimeError, match="rolled back"):
+            admit(own_desk, run, Ceilings(total=43_210))
+        assert logs == []
 
     def test_enabling_again_counts_nothing_twice(self, own_desk: Desk) -> None:
         allowed = Ceilings(total=720)
@@ -219,7 +260,7 @@ class TestOfAllTogether:
         assert admit(own_desk, due(loop, 3_600), allowed).outcome == "admitted"
         own_desk.publish(every(1_800))
         [against] = refused(own_desk, allowed)
-        assert against["evidence"]["ceiling"] == {"which": "total", "declared": 1_440, "most": 720, "before": 0}
+        assert against["evidence"]["ceiling"] == {"which": "total", "declared": 1_440, "most": 720}
 
     def test_what_is_paused_retired_or_in_review_counts_no_more(self, own_desk: Desk) -> None:
         allowed = Ceilings(total=720)
@@ -314,12 +355,11 @@ class TestCost:
             with own_desk.catalog.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(text("VACUUM ANALYZE activations"))
         schedule = own_desk.read(require_schedule, own_desk.key)
-        with noted(own_desk) as statements, own_desk.catalog.reading() as connection:
+        with noted(own_desk) as statements, capture_logs() as logs, own_desk.catalog.writing() as connection:
             version = changed.version
             for one in (changed.activation, None):
-                found = ceilings.objection(connection, schedule, version, one, Ceilings(total=1), now=at(60))
-                assert found is not None
-                assert found.evidence["ceiling"]["before"] == 50 * 720
+                assert ceilings.objection(connection, schedule, version, one, Ceilings(total=1), now=at(60)) is not None
+        assert [each["before"] for each in logs] == [50 * 720] * 2
         sums = {each: parameters for each, parameters in statements.items() if "sum(" in each}
         assert len(sums) == 2
         for statement, parameters in sums.items():
