@@ -75,6 +75,8 @@ class Run:
 
 
 _HOLDING = sorted(HOLDING)
+RUNS_AT_ONCE = 500
+"""Runs that one question names: the databases take so many parameters and no more."""
 
 
 def open_entries(connection: Connection, schedule: Schedule) -> Sequence[Entry]:
@@ -121,6 +123,17 @@ def find_run(connection: Connection, run_id: str) -> Run | None:
     """A run by its id, or None."""
     row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
     return None if row is None else run_of_row(row)
+
+
+def decision_times(connection: Connection, of: Sequence[Entry]) -> dict[int, datetime]:
+    """When the runs of some entries were decided, by the entry's row; nothing of one that is not decided yet."""
+    rows = [each.row for each in of]
+    decided: dict[int, datetime] = {}
+    for begin in range(0, len(rows), RUNS_AT_ONCE):
+        some = rows[begin : begin + RUNS_AT_ONCE]
+        query = select(runs.c.entry, runs.c.decided_at).where(runs.c.entry.in_(some), runs.c.decided_at.is_not(None))
+        decided.update((row.entry, row.decided_at) for row in connection.execute(query))
+    return decided
 
 
 def entry_of(connection: Connection, run: Run) -> Entry | None:

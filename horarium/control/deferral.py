@@ -21,11 +21,13 @@ def deferred_until(
 ) -> datetime | None:
     """When the last run that is late got its slot, or was decided: what was due before that, it answers for."""
     told = (*entries, *ledger.holds_closed_since(connection, schedule, activation.accounted_through))
+    held = list(_runs_of(activation, told))
+    decided = ledger.decision_times(connection, held)
     return max(
         (
             at
-            for entry in _runs_of(activation, told)
-            for at in (entry.held_since, _decided_at(connection, schedule, entry))
+            for entry in held
+            for at in (entry.held_since, decided.get(entry.row))
             if at is not None and at - entry.first_at > LATE
         ),
         default=None,
@@ -51,10 +53,12 @@ def is_answered_for(
         *ledger.open_entries(connection, schedule),
         *ledger.holds_closed_since(connection, schedule, entry.first_at),
     )
-    for other in _runs_of(activation, told):
-        if other.first_at >= entry.first_at:
-            continue
-        starts = now if other.disposition is Disposition.STAGED else _decided_at(connection, schedule, other)
+    earlier = [each for each in _runs_of(activation, told) if each.first_at < entry.first_at]
+    decided = ledger.decision_times(
+        connection, [each for each in earlier if each.disposition is not Disposition.STAGED]
+    )
+    for other in earlier:
+        starts = now if other.disposition is Disposition.STAGED else decided.get(other.row)
         if starts is not None and starts > entry.first_at and starts - other.first_at > LATE:
             return True
     return False
@@ -72,8 +76,3 @@ def _runs_of(activation: Activation, told: Iterable[ledger.Entry]) -> Iterator[l
         ours = entry.generation == activation.generation and entry.trigger == BY_CALENDAR
         if ours and entry.held_since is not None and not never_ran(entry):
             yield entry
-
-
-def _decided_at(connection: Connection, schedule: Schedule, entry: ledger.Entry) -> datetime | None:
-    run = ledger.find_run(connection, entry.run_key(schedule.key).run_id)
-    return None if run is None else run.decided_at

@@ -1,10 +1,12 @@
 """Scheduler v0's `defer_once`: one deferred run, the earliest missed or overlapped instant; the rest is skipped."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from horarium.catalog import Catalog
 from horarium.control.audit import audit
@@ -41,6 +43,22 @@ def outage(world: World, first: float, last: float, *, runs: bool = True, schedu
     world.schedules_up, world.runs_up = not schedules, not runs
     world.pass_until(at(last))
     world.schedules_up = world.runs_up = True
+
+
+@pytest.fixture
+def asked(desk: Desk) -> Iterator[list[str]]:
+    """The statements that are asked of the catalog."""
+    statements: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    engines = {desk.catalog.engine, desk.catalog._reader}
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
+    yield statements
+    for engine in engines:
+        event.remove(engine, "before_cursor_execute", note)
 
 
 @pytest.mark.parametrize("runs", [1, 3])
@@ -132,6 +150,25 @@ def test_runs_that_were_staged_side_by_side_while_nobody_decided_are_one_deferre
     desk.check_ledger()
     found = desk.read(audit, desk.key, now=desk.now)
     assert found.clean, found.schedules
+
+
+def test_what_is_asked_does_not_grow_with_the_runs_beside_it(desk: Desk, asked: list[str]) -> None:
+    """Under a lock, in each step and each decision."""
+    counts = []
+    for slots in (3, 9):
+        one = Desk(desk.catalog)
+        world = world_of(one, deferring(1, runs=slots), lambda _: seconds(1_000))
+        world.pass_until(at(slots - 0.5))
+        loop = world.loops[1]
+        assert len(one.entries()) == slots
+        one.now = at(slots)
+        asked.clear()
+        assert one.admit(loop.run(slots)).outcome == "admitted"
+        decision = len(asked)
+        asked.clear()
+        assert loop.gather().facts is not None
+        counts.append((decision, len(asked)))
+    assert counts[0] == counts[1]
 
 
 def test_a_slow_schedule_defers_again_and_again_and_loses_count_of_nothing(desk: Desk) -> None:
