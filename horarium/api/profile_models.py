@@ -19,7 +19,7 @@ class AgentVersion(Answer):
 
 
 class AgentClass(Answer):
-    """An agent class: what its versions report of themselves. Capabilities are those of the version that was seen last."""
+    """An agent class: what its versions report of themselves. Capabilities are those of its newest version."""
 
     agent_class: str
     is_conversational: bool = Field(description="Whether it handles an event that is a message of a user.")

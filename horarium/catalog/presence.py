@@ -26,13 +26,17 @@ _LIVE = frozenset({"active", "error"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredAgent:
-    """An agent version as its runner reported it, and how long the runner vouches for it."""
+    """An agent version as its runner reported it, and how long the runner vouches for it.
+
+    `registered_at` is when the version was reported for the first time; no later report or renewal moves it.
+    """
 
     agent_version: str
     discovery: dict[str, Any]
     lifecycle: str
     lease_until: datetime
     seen_at: datetime
+    registered_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,7 @@ def register_agent(
         agents,
         {"org_id": scope.org_id, "environment_id": scope.environment_id, "agent_version": agent_version},
         {"discovery": discovery, "lifecycle": "ready", "lease_until": lease_until, "seen_at": now},
+        first={"registered_at": now},
     )
 
 
@@ -229,6 +234,7 @@ def _registered(row: Row[Any]) -> RegisteredAgent:
         lifecycle=row.lifecycle,
         lease_until=row.lease_until,
         seen_at=row.seen_at,
+        registered_at=row.registered_at or row.seen_at,
     )
 
 

@@ -469,6 +469,7 @@ agents = Table(
     Column("lifecycle", String(20), nullable=False),
     Column("lease_until", Instant, nullable=False),
     Column("seen_at", Instant, nullable=False),
+    Column("registered_at", Instant),
 )
 
 workers = Table(

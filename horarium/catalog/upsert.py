@@ -7,12 +7,19 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 
-def upsert(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Set `values` in the row with that primary key; the row is made where there is none."""
+def upsert(
+    connection: Connection,
+    table: Table,
+    key: Mapping[str, Any],
+    values: Mapping[str, Any],
+    *,
+    first: Mapping[str, Any] | None = None,
+) -> None:
+    """Set `values` in the row with that primary key; the row is made where there is none, and given `first` too."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(
         dialect.insert(table)
-        .values(**key, **values)
+        .values(**key, **values, **(first or {}))
         .on_conflict_do_update(index_elements=[table.c[name] for name in key], set_=dict(values))
     )
 

@@ -28,8 +28,9 @@ def classes(
 ) -> dict[str, Any]:
     """The agent classes of an environment by name, `{"agent_classes": […]}`; with a filter, only those that are, or are not.
 
-    What a class can do is what its version can that was seen last. `offline_since` is when the last lease of any version
-    ended, and null while a runner vouches for one.
+    What a class can do is what its newest version can: the one that was registered last, of those whose runner has not left in
+    good order where there is one. `offline_since` is when the last lease of any version ended, and null while a runner vouches
+    for one.
     """
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
@@ -57,12 +58,17 @@ def class_of(
     return reported(connection, scope, agent_class, now=now)
 
 
-def reported(connection: Connection, scope: Scope, agent_class: str, *, now: datetime) -> dict[str, Any]:
-    """What an agent class reports of itself; `NotFound` where no runner ever reported it. Whoever asks may see it."""
+def reported(
+    connection: Connection, scope: Scope, agent_class: str, *, now: datetime, agent_version: str | None = None
+) -> dict[str, Any]:
+    """What an agent class reports of itself; `NotFound` where no runner ever reported it. Whoever asks may see it.
+
+    With an `agent_version` it is what that one reports, where it is one of the class: two versions may be there at once.
+    """
     versions = _grouped(connection, scope).get(agent_class)
     if versions is None:
         raise class_not_found(scope, agent_class)
-    return _shown(agent_class, versions, now)
+    return _shown(agent_class, versions, now, agent_version=agent_version)
 
 
 def class_not_found(scope: Scope, agent_class: str) -> NotFound:
@@ -90,8 +96,11 @@ def _grouped(connection: Connection, scope: Scope) -> dict[str, list[RegisteredA
     return grouped
 
 
-def _shown(agent_class: str, versions: Sequence[RegisteredAgent], now: datetime) -> dict[str, Any]:
-    newest = max(versions, key=lambda each: (each.seen_at, each.agent_version)).discovery
+def _shown(
+    agent_class: str, versions: Sequence[RegisteredAgent], now: datetime, *, agent_version: str | None = None
+) -> dict[str, Any]:
+    named = next((each for each in versions if each.agent_version == agent_version), None)
+    newest = (named or max(versions, key=_newness)).discovery
     return {
         "agent_class": agent_class,
         "is_conversational": newest.get("is_conversational") is True,
@@ -111,6 +120,11 @@ def _shown(agent_class: str, versions: Sequence[RegisteredAgent], now: datetime)
         "submission_schema": dict(newest.get("submission_schema", {})),
         "offline_since": _offline_since(versions, now),
     }
+
+
+def _newness(each: RegisteredAgent) -> tuple[bool, datetime, str]:
+    """Not by when it was seen, which moves with each renewal of a lease: two versions would take turns."""
+    return each.lifecycle in _PRESENT, each.registered_at, each.agent_version
 
 
 def _offline_since(versions: Sequence[RegisteredAgent], now: datetime) -> str | None:

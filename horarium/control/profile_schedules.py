@@ -56,12 +56,7 @@ class ScheduleChange:
         """Make the schedule fire what the document says. One that does already is left alone."""
         schedule = find_schedule(self._connection, key, lock=True)
         if schedule is not None and schedule.retired_at is not None:
-            raise Conflict(
-                "schedule_retired",
-                f"The schedule of this profile, {key.schedule_id}, was retired on {schedule.retired_at:%Y-%m-%d}; that is "
-                "final.",
-                next_step="Save the profile under another id.",
-            )
+            raise schedule_is_retired(schedule, schedule.retired_at)
         stored = None if schedule is None else self._newest(schedule, document)
         if schedule is None or stored is None:
             self._publish(key, document)
@@ -121,3 +116,12 @@ class ScheduleChange:
             contract=CONTRACT,
             receipt_id=self._receipt_id,
         )
+
+
+def schedule_is_retired(schedule: Schedule, retired_at: datetime) -> Conflict:
+    """The refusal of a profile whose schedule was retired by an earlier release."""
+    return Conflict(
+        "schedule_retired",
+        f"The schedule of this profile, {schedule.key.schedule_id}, was retired on {retired_at:%Y-%m-%d}; that is final.",
+        next_step="Save the profile under another id.",
+    )

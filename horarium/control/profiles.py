@@ -15,10 +15,10 @@ from horarium.authority.asking import Content
 from horarium.catalog.environments import Environment
 from horarium.catalog.profiles import delete_profile, find_profile, save_profile
 from horarium.catalog.schedules import find_activation, require_schedule, require_version
-from horarium.control.agent_classes import class_not_found, class_of, classes, reported
+from horarium.control.agent_classes import class_not_found, class_of, classes
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
-from horarium.control.profile_bindings import bound_run
+from horarium.control.profile_bindings import bound_run, described
 from horarium.control.profile_records import directory, show, thread
 from horarium.control.profile_requests import require_id, require_json, require_name, require_profile
 from horarium.control.profile_schedules import ScheduleChange
@@ -68,8 +68,8 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
 
     def act(environment: Environment, receipt_id: str) -> dict[str, Any]:
         # Not before: whoever asks again for what was saved is answered, whatever the class has become meanwhile.
-        described = reported(connection, scope, agent_class, now=now)
-        profile = parse_profile(document, described["submission_schema"])
+        class_ = described(connection, scope, agent_class, agent_id, now=now)
+        profile = parse_profile(document, class_["submission_schema"])
         before = find_profile(connection, scope, agent_class, agent_id)
         schedule_id = None if before is None else before.schedule_id
         change = ScheduleChange(connection, scope, principal.name, now, receipt_id)
@@ -77,7 +77,7 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
             ended = change.paused(schedule_id)
             warnings: tuple[str, ...] = ()
         else:
-            if not described["is_schedulable"]:
+            if not class_["is_schedulable"]:
                 raise _not_schedulable(agent_class)
             run = bound_run(connection, scope, agent_class, agent_id)
             stored = stored_document(profile, run, agent_class=agent_class, agent_id=agent_id)

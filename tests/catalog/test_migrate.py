@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from horarium.catalog import Catalog, ledger, migrate
 from horarium.catalog.environments import require_environment
+from horarium.catalog.presence import find_agent
 from horarium.catalog.tables import metadata
 from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Misconfigured
@@ -109,6 +110,10 @@ def test_a_catalog_of_the_first_release_keeps_what_it_holds_and_is_sealed_from_i
             | {"count": 1, "disposition": "staged", "held_since": noon}
         ],
         "runs": [{"run_id": "r", "entry": 1, "workflow_id": "run/r", "buffered": False, "window_from": noon}],
+        "agents": [
+            {"org_id": "acme", "environment_id": "test", "agent_version": "a@1", "discovery": {"agent_class": "A"}}
+            | {"lifecycle": "ready", "lease_until": noon, "seen_at": noon}
+        ],
     }
     with catalog.writing() as connection:
         then.reflect(connection)
@@ -123,6 +128,9 @@ def test_a_catalog_of_the_first_release_keeps_what_it_holds_and_is_sealed_from_i
         run = ledger.find_run(connection, "r")
         assert run is not None
         assert run.triggered_by is None
+        agent = find_agent(connection, scope, "a@1")
+        assert agent is not None
+        assert (agent.registered_at, agent.discovery) == (noon, {"agent_class": "A"})
         sealed = seal_due(connection, scope, now=at)
         assert sealed is not None
         assert (sealed.count, sealed.first_event, sealed.last_event) == (2, 1, 2)

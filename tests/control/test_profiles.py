@@ -24,7 +24,18 @@ from horarium.schedule.profiles import thread_id
 from tests.control.caller import Caller, change_environment, events, new_key, principal
 from tests.control.desk import AGENT, FAR, SCOPE, Desk, at, every, furnish
 from tests.control.operators import Operator
-from tests.control.profiler import BOUND, CHAT, CHAT_AGENT, EVERY_MINUTE, SCHEMA, TRIAGE, Profiler, profiler_of, saved
+from tests.control.profiler import (
+    BOUND,
+    CHAT,
+    CHAT_AGENT,
+    EVERY_MINUTE,
+    SCHEMA,
+    TRIAGE,
+    Profiler,
+    discovery,
+    profiler_of,
+    saved,
+)
 
 HOURLY = {**EVERY_MINUTE, "minute": "0"}
 _numbers = itertools.count(1)
@@ -46,6 +57,18 @@ def places_of(act: Callable[[], Any]) -> list[str]:
     with pytest.raises(InvalidSchedule) as caught:
         act()
     return [fault.pointer for fault in caught.value.faults]
+
+
+def two_versions(profiler: Profiler, **newer: Any) -> str:
+    """Give the profile a class of its own, bound to the first of two versions of it; the name of the second."""
+    number = next(_numbers)
+    profiler.agent_class = f"Rolled{number}"
+    first, second = (f"rolled{number}@{version}" for version in (1, 2))
+    profiler.register(first, agent_class=profiler.agent_class, submission_schema=SCHEMA)
+    profiler.desk.now = at(10)
+    profiler.register(second, agent_class=profiler.agent_class, **newer)
+    profiler.bind(agent_version=first)
+    return second
 
 
 def is_not_stored(profiler: Profiler) -> bool:
@@ -105,6 +128,14 @@ class TestSaving:
         bad = saved({**EVERY_MINUTE, "hour": "24"}, folder=5, colour="red")
         assert set(places_of(lambda: profiler.save(bad))) == {"/config/cron/hour", "/config/folder", "/config/colour"}
         assert is_not_stored(profiler)
+
+    def test_its_settings_are_judged_by_the_version_that_is_bound(self, profiler: Profiler) -> None:
+        newer = two_versions(profiler, is_schedulable=False, start_events=["UserMessageEvent"], submission_schema={})
+        assert places_of(lambda: profiler.save(saved(colour="red"))) == ["/config/colour"]
+        profiler.save(saved(folder="INBOX"))
+        profiler.bind(agent_version=newer)
+        assert code_of(lambda: profiler.save(saved(colour="red"))) == "agent_class_not_schedulable"
+        profiler.save(saved(None, colour="red"))
 
     def test_a_class_that_nobody_reported_has_no_profiles(self, profiler: Profiler) -> None:
         profiler.agent_class = "Nobody"
@@ -470,12 +501,61 @@ class TestByHand:
             assert places_of(lambda event=event: profiler.trigger("UserMessageEvent", {"event": event}))
         assert profiler.desk.holding() == 0
 
-    def test_what_does_not_fire_runs_by_nobodys_hand(self, profiler: Profiler) -> None:
-        profiler.save(saved(None))
-        assert code_of(profiler.trigger, Conflict) == "not_enabled"
+    @pytest.mark.parametrize("stops", ["never_scheduled", "cleared", "paused"])
+    def test_what_does_not_fire_runs_by_nobodys_hand_until_it_is_saved_with_a_cron(
+        self, profiler: Profiler, stops: str
+    ) -> None:
+        if stops != "never_scheduled":
+            profiler.save()
+        if stops == "paused":
+            profiler.desk.pause()
+        else:
+            profiler.save(saved(None))
+        with pytest.raises(Conflict) as caught:
+            profiler.trigger()
+        assert caught.value.code == "not_enabled"
+        assert caught.value.next_step.startswith("Save it with a cron")
         profiler.save()
-        profiler.desk.pause()
-        assert code_of(profiler.trigger, Conflict) == "not_enabled"
+        profiler.trigger()
+
+    def test_a_class_that_takes_no_cron_start_has_no_schedule_and_so_no_run(self, profiler: Profiler) -> None:
+        profiler.agent_class = CHAT
+        profiler.bind(agent_version=CHAT_AGENT)
+        assert code_of(lambda: profiler.trigger("UserMessageEvent"), NotFound) == "profile_not_found"
+        profiler.save(saved(None))
+        with pytest.raises(Refused) as caught:
+            profiler.trigger("UserMessageEvent")
+        assert caught.value.code == "agent_class_not_schedulable"
+        # What it advises is done, and is not refused then.
+        assert caught.value.next_step.startswith("Have the class handle CronStartEvent, then save")
+        profiler.register(CHAT_AGENT, **discovery(CHAT))
+        profiler.save()
+        profiler.trigger("UserMessageEvent")
+
+    def test_one_whose_schedule_was_retired_is_told_so(self, profiler: Profiler) -> None:
+        profiler.save()
+        profiler.desk.retire()
+        assert code_of(profiler.trigger, Conflict) == "schedule_retired"
+
+    def test_the_calendars_event_is_there_for_a_class_that_handles_one_derived_from_it(
+        self, profiler: Profiler
+    ) -> None:
+        profiler.register(start_events=["Sweep"], is_conversational=False, calendar_event="Sweep")
+        profiler.save(saved(HOURLY))
+        for event, named in (("CronStartEvent", None), ("Sweep", "Sweep")):
+            run = run_to_start(SCOPE, profiler.trigger(event))
+            assert run is not None
+            profiler.desk.admit(run)
+            assert profiler.desk.begin(run).start_event == named
+        profiler.register()
+
+    def test_an_event_is_asked_of_the_version_that_would_run(self, profiler: Profiler) -> None:
+        newer = two_versions(profiler, start_events=["CronStartEvent", "Newer"])
+        profiler.save()
+        profiler.bind(agent_version=newer)
+        assert code_of(lambda: profiler.trigger("Newer"), NotFound) == "start_event_not_found"
+        profiler.save()
+        profiler.trigger("Newer")
 
     def test_the_canonical_way_to_run_it_now_has_a_user_too(self, profiler: Profiler) -> None:
         reference = profiler.save().document["reference"]
@@ -605,7 +685,7 @@ class TestClasses:
         found = desk.read(profiles.classes, principal(), SCOPE, now=desk.now, **filters)
         return {each["agent_class"]: each for each in found["agent_classes"]}
 
-    def test_versions_of_one_class_are_one_and_can_what_the_last_seen_can(self, desk: Desk, profiler: Profiler) -> None:
+    def test_versions_of_one_class_are_one_and_can_what_the_newest_can(self, desk: Desk, profiler: Profiler) -> None:
         desk.now = at(60)
         profiler.register("worked@2", start_events=["CronStartEvent"], is_conversational=False, description="New.")
         found = self.classes(desk)[TRIAGE]
@@ -616,8 +696,13 @@ class TestClasses:
             True,
         )
         assert found["agent_versions"][1]["description"] == "New."
+        # Whose lease was renewed last, or who had to report itself again, is no newer for that.
         desk.now = at(120)
         profiler.register()
+        desk.write(presence.renew_lease, SCOPE, AGENT, lease_until=FAR, now=at(130))
+        assert not self.classes(desk)[TRIAGE]["is_conversational"]
+        # One that was taken back is what the class was.
+        desk.write(presence.release_agent, SCOPE, "worked@2", now=at(140))
         assert self.classes(desk)[TRIAGE]["is_conversational"]
 
     def test_a_class_that_handles_no_user_message_is_no_conversational_one(

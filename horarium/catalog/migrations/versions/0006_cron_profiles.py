@@ -24,6 +24,8 @@ def upgrade() -> None:
         postgresql_where=sa.text("ended_at IS NULL"),
     )
     op.create_index("ix_schedules_contract", "schedules", ["contract", "org_id", "environment_id", "schedule_id"])
+    op.add_column("agents", sa.Column("registered_at", Instant(), nullable=True))
+    op.execute("UPDATE agents SET registered_at = seen_at")
     op.add_column("runs", sa.Column("start_event", sa.String(length=200), nullable=True))
     op.add_column("runs", sa.Column("event_data", sa.JSON(), nullable=True))
     op.create_table(
@@ -82,5 +84,10 @@ def downgrade() -> None:
     op.drop_index("ix_schedules_contract", "schedules")
     for table in ("thread_events", "threads", "profiles"):
         op.drop_table(table)
-    for table, name in (("runs", "event_data"), ("runs", "start_event"), ("activations", "runs_per_month")):
+    for table, name in (
+        ("runs", "event_data"),
+        ("runs", "start_event"),
+        ("activations", "runs_per_month"),
+        ("agents", "registered_at"),
+    ):
         op.drop_column(table, name)
