@@ -27,12 +27,23 @@ from horarium.client.answers import (
     Record,
     Reference,
     Runtime,
+    Translation,
 )
 from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Token
 from horarium.client.client import Client, Environments, Receipts
 from horarium.client.problems import ClientError, OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable
-from horarium.client.profiles import AgentClass, AgentClasses, Profile, ProfilePage, Profiles, Thread, ThreadEvent
+from horarium.client.profiles import (
+    AgentClass,
+    AgentClasses,
+    AgentVersion,
+    Profile,
+    ProfilePage,
+    ProfileReceipt,
+    Profiles,
+    Thread,
+    ThreadEvent,
+)
 from horarium.client.schedules import Schedules
 from horarium.client.v0 import V0, V0Page, V0Schedule
 
@@ -44,6 +55,7 @@ __all__ = [
     "Acts",
     "AgentClass",
     "AgentClasses",
+    "AgentVersion",
     "Applied",
     "Authority",
     "AuthorityOverview",
@@ -62,6 +74,7 @@ __all__ = [
     "Problem",
     "Profile",
     "ProfilePage",
+    "ProfileReceipt",
     "Profiles",
     "Receipt",
     "Receipts",
@@ -72,6 +85,7 @@ __all__ = [
     "Thread",
     "ThreadEvent",
     "Token",
+    "Translation",
     "UnexpectedAnswer",
     "Unreachable",
     "V0Page",

@@ -203,11 +203,20 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """The canonical calendar of the same instants; `calendar` is None where there is none, and `sentence` says why."""
+
+    calendar: Document | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """When a configuration would be due. Nothing was stored.
+    """When a document of any contract, or a timing alone, would be due. Nothing was stored.
 
     `count` is how many instants there are even where the list was cut, which `truncated` tells. `notes` are sentences on
-    warnings and on changes of the clock; `tzdata` is the release of the zone data.
+    warnings and on changes of the clock; `tzdata` is the release of the zone data. `runs_per_30_days` are the instants of the
+    30 days from the start. `contract` is that of the document (`schedules`, `v0`, `cron_profiles`), None for a timing alone.
     """
 
     occurrences: tuple[AwareDatetime, ...]
@@ -217,6 +226,9 @@ class Preview:
     truncated: bool = False
     timezone: str | None = None
     tzdata: str | None = None
+    runs_per_30_days: int | None = None
+    contract: str | None = None
+    translation: Translation | None = None
     document: Document
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from horarium.client.answers import Document, Receipt
+from horarium.client.answers import Document, Receipt, Reference
 from horarium.client.calls import Caller, ScopeLike, changing, reading
 
 Request = Mapping[str, Any]
@@ -17,6 +17,20 @@ ROOT = "/v1/agent-classes"
 CRON_START = "CronStartEvent"
 """The start event by which the calendar starts a profile."""
 _LARGEST_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentVersion:
+    """One version of an agent class, as its runner reported it. `agent_version` is `name@version`, which a run request names.
+
+    Its runner vouches for it until `lease_until`. `lifecycle` is `ready`, or `stopped` where the runner left in good order.
+    """
+
+    agent_version: str
+    lifecycle: str
+    lease_until: AwareDatetime
+    seen_at: AwareDatetime
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +45,7 @@ class AgentClass:
     is_conversational: bool
     is_schedulable: bool
     start_events: tuple[str, ...]
-    agent_versions: tuple[Document, ...]
+    agent_versions: tuple[AgentVersion, ...]
     form: tuple[Document, ...]
     submission_schema: Document
     offline_since: AwareDatetime | None = None
@@ -52,6 +66,7 @@ class Profile:
     """A profile of an agent class: its settings, and how its schedule stands.
 
     `cron` is None for one that has no schedule. `state` is `enabled`, `paused`, `review` (with its `reason`) or `unscheduled`.
+    `reference` is the version that stands behind it.
     `fault` says why a stored row cannot be used; it keeps no other from running.
     """
 
@@ -66,6 +81,7 @@ class Profile:
     schedule_id: str | None = None
     reason: str | None = None
     generation: int | None = None
+    reference: Reference | None = None
     next_due: AwareDatetime | None = None
     changed_at: AwareDatetime
     changed_by: str
@@ -98,11 +114,23 @@ class Thread:
     """A page of a profile's thread, oldest first. Its age is in `created_at`; its id encodes no time."""
 
     thread_id: str
+    agent_class: str
+    agent_id: str
     created_at: AwareDatetime
     events: tuple[ThreadEvent, ...]
     tenant_id: str | None = None
     next_cursor: int | None = None
     document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileReceipt(Receipt):
+    """A completed change of a profile, or a run of it that was asked for by its `start_event`."""
+
+    agent_class: str
+    agent_id: str
+    thread_id: str
+    start_event: str | None = None
 
 
 class Profiles:
@@ -152,7 +180,7 @@ class Profiles:
 
     def save(
         self, scope: ScopeLike, agent_class: str, agent_id: str, request: Request, idempotency_key: str
-    ) -> Coroutine[Any, Any, Receipt]:
+    ) -> Coroutine[Any, Any, ProfileReceipt]:
         """Save a profile: `{"config": {…}, "tenant_id": …}`; a human session alone may.
 
         With a `cron` in its config it fires from now on; without one, or with None, it does not. `codes.InvalidProfile` holds
@@ -169,11 +197,11 @@ class Profiles:
             method="PUT",
             root=ROOT,
         )
-        return self._caller.send(call, Receipt)
+        return self._caller.send(call, ProfileReceipt)
 
     def delete(
         self, scope: ScopeLike, agent_class: str, agent_id: str, idempotency_key: str
-    ) -> Coroutine[Any, Any, Receipt]:
+    ) -> Coroutine[Any, Any, ProfileReceipt]:
         """Delete a profile; a human session alone may. Its schedule is paused; its thread and its ledger stay."""
         call = changing(
             "deletion of the profile",
@@ -186,7 +214,7 @@ class Profiles:
             method="DELETE",
             root=ROOT,
         )
-        return self._caller.send(call, Receipt)
+        return self._caller.send(call, ProfileReceipt)
 
     def trigger(
         self,
@@ -197,7 +225,7 @@ class Profiles:
         *,
         start_event: str = CRON_START,
         event: Request | None = None,
-    ) -> Coroutine[Any, Any, Receipt]:
+    ) -> Coroutine[Any, Any, ProfileReceipt]:
         """Start a run now, by any start event that the class declares; a human session alone may, and is its user.
 
         `event` holds the event's own fields. The receipt says that the run was asked for; admission has yet to decide on it.
@@ -213,7 +241,7 @@ class Profiles:
             key=idempotency_key,
             root=ROOT,
         )
-        return self._caller.send(call, Receipt)
+        return self._caller.send(call, ProfileReceipt)
 
     def thread(
         self, scope: ScopeLike, agent_class: str, agent_id: str, *, limit: int = 100, after: int = 0
