@@ -11,7 +11,9 @@ class AgentDiscovery(WireModel):
     """One agent of a runner, as derived from its class.
 
     `agent_version` is what a run request names, `{name}@{version}`. `agent_class` is the name of the Python class.
-    `start_events` are the declared events, by class name. `max_run_seconds` is how long a run may take, in seconds.
+    `start_events` are the declared events, by class name, and `calendar_event` is the one that an occurrence of a schedule
+    comes as: None for an agent that is not schedulable, and for a runner of an older release. `max_run_seconds` is how long a
+    run may take, in seconds.
     `idempotent` says that a second attempt of the same run does no harm; only then may one be made. `form` is what an
     administrator is shown for a profile of it, element by element, and `submission_schema` the JSON schema of what may be
     saved; both have the schedule last, and only where the agent is schedulable. Both are empty for a runner of an older
@@ -25,6 +27,7 @@ class AgentDiscovery(WireModel):
     start_events: tuple[str, ...]
     is_conversational: bool
     is_schedulable: bool
+    calendar_event: str | None = None
     max_run_seconds: int
     idempotent: bool
     task_queue: str

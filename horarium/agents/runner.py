@@ -15,7 +15,7 @@ from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import CronStartEvent, StartEvent, UserMessageEvent
 from horarium.agents.host import AgentHost, Claim
 from horarium.agents.report import AgentReport, shortened
-from horarium.agents.starting import configuration_of, start_event_of
+from horarium.agents.starting import calendar_event_of, configuration_of, start_event_of
 from horarium.errors import Misconfigured, NotFound, Refused
 
 TASK_QUEUES = "horarium-agents"
@@ -95,6 +95,7 @@ class AgentRunner:
 
     def _discovered(self, agent: Agent) -> AgentDiscovery:
         published = self._published[agent.agent_version]
+        by_calendar = calendar_event_of(agent)
         return AgentDiscovery(
             agent_class=type(agent).__name__,
             version=agent.version,
@@ -102,7 +103,8 @@ class AgentRunner:
             description=agent.description,
             start_events=tuple(event.__name__ for event in agent.handlers),
             is_conversational=_handles_any(agent, UserMessageEvent),
-            is_schedulable=_handles_any(agent, CronStartEvent),
+            is_schedulable=by_calendar is not None,
+            calendar_event=None if by_calendar is None else by_calendar.__name__,
             max_run_seconds=agent.max_run_seconds,
             idempotent=agent.idempotent,
             task_queue=self.task_queue_of(agent.agent_version),

@@ -33,6 +33,15 @@ def start_event_of(agent: Agent, claim: Claim) -> StartEvent:
     return _read(kind, fields, "event_invalid", "The start event does not fit")
 
 
+def calendar_event_of(agent: Agent) -> type[StartEvent] | None:
+    """The class of the event that starts an agent by the calendar, None where it is not schedulable.
+
+    Whoever handles only an event of its own that derives from the calendar's is schedulable too, and is started by that.
+    """
+    own: list[type[StartEvent]] = [kind for kind in agent.handlers if issubclass(kind, CronStartEvent)]
+    return CronStartEvent if CronStartEvent in own else next(iter(own), None)
+
+
 def configuration_of(agent: Agent, settings: Mapping[str, Any]) -> AgentConfig:
     """The configuration of a run: the settings of its profile read by the agent's class, which fills in its own defaults.
 
@@ -46,12 +55,7 @@ def configuration_of(agent: Agent, settings: Mapping[str, Any]) -> AgentConfig:
 
 def _kind_of(agent: Agent, name: str | None) -> type[StartEvent]:
     kinds = list(agent.handlers)
-    if name is None:
-        # Whoever handles only an event of its own that derives from the calendar's is schedulable too, and is started by that.
-        own: list[type[StartEvent]] = [kind for kind in kinds if issubclass(kind, CronStartEvent)]
-        found = CronStartEvent if CronStartEvent in own else next(iter(own), None)
-    else:
-        found = next((kind for kind in kinds if kind.__name__ == name), None)
+    found = calendar_event_of(agent) if name is None else next((kind for kind in kinds if kind.__name__ == name), None)
     if found is None:
         called, handled = name or CronStartEvent.__name__, ", ".join(kind.__name__ for kind in kinds)
         raise Refused(

@@ -26,6 +26,7 @@ from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.facts import OVERDUE
 from horarium.schedule.identity import ActivationKey, RunKey, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
+from horarium.schedule.profiles import CRON_START_EVENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +308,7 @@ def _way(schedule: Schedule, judgement: Judgement) -> dict[str, object]:
         "task_queue": str(discovered["task_queue"]),
         "max_run_seconds": min(agent.max_run_seconds, int(discovered["max_run_seconds"])),
         "idempotent": bool(discovered["idempotent"]) and not once,
+        "calendar_event": str(discovered.get("calendar_event") or CRON_START_EVENT),
     }
 
 

@@ -37,7 +37,7 @@ def tell_begun(connection: Connection, schedule: Schedule, key: RunKey, run: Run
     if (profile := _profile(connection, schedule)) is None:
         return
     data = {
-        "start_event": run.start_event or CRON_START_EVENT,
+        "start_event": run.start_event or _calendar_event(run),
         **_about(key, run),
         "tenant_id": profile.tenant_id,
     }
@@ -132,6 +132,12 @@ def _profile(connection: Connection, schedule: Schedule) -> StoredProfile | None
     if schedule.contract != CONTRACT:
         return None
     return profile_of_schedule(connection, schedule.key.scope, schedule.key.schedule_id)
+
+
+def _calendar_event(run: Run) -> str:
+    """As which event an occurrence came to its agent, which may handle only one of its own that derives from the calendar's."""
+    way = (run.evidence or {}).get("dispatch", {})
+    return str(way.get("calendar_event", CRON_START_EVENT))
 
 
 def _about(key: RunKey, run: Run | None) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def test_discovery_says_everything_about_an_agent():
         "start_events": ("CronStartEvent",),
         "is_conversational": False,
         "is_schedulable": True,
+        "calendar_event": "CronStartEvent",
         "max_run_seconds": 60,
         "idempotent": False,
         "task_queue": "acme/triage@1",

@@ -231,6 +231,7 @@ class NightlyOnly(Agent):
 def test_an_event_that_derives_from_the_calendars_makes_schedulable_and_is_what_starts_the_runs():
     (found,) = AgentRunner([NightlyOnly()]).discovery()
     assert (found.is_schedulable, found.is_conversational, found.start_events) == (True, False, ("Nightly",))
+    assert found.calendar_event == "Nightly"
     assert serve(NightlyOnly()).summary == "Nightly run-1"
     assert asyncio.run(AgentTestRunner(NightlyOnly()).run()).summary == "Nightly run-1"
 
@@ -250,6 +251,7 @@ def test_an_agent_that_is_not_schedulable_fails_a_run_by_the_calendar():
 
     (found,) = AgentRunner([Talk()]).discovery()
     assert not found.is_schedulable
+    assert found.calendar_event is None
     report = serve(Talk())
     assert report.summary == "'talk@1' does not handle 'CronStartEvent'; it handles UserMessageEvent, StartEvent."
 

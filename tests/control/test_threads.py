@@ -161,6 +161,16 @@ class TestTold:
         assert "secret of the house" not in json.dumps(profiler.thread())
         assert token not in json.dumps(profiler.thread())
 
+    def test_a_run_by_the_calendar_is_told_by_the_event_that_its_class_handles(self, profiler: Profiler) -> None:
+        profiler.register(start_events=["Nightly"], calendar_event="Nightly", is_conversational=False)
+        profiler.save()
+        begun(profiler)
+        by_hand = run_to_start(SCOPE, profiler.trigger())
+        assert by_hand is not None
+        profiler.desk.admit(by_hand)
+        profiler.desk.begin(by_hand)
+        assert [data["start_event"] for _, data in profiler.told()] == ["Nightly", "Nightly"]
+
     @pytest.mark.parametrize(
         ("ends_as", "reason"),
         [
