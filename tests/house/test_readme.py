@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from horarium.agents import AgentRunner, CronStartEvent, InMemoryHost, RunBrief, RunContext, ScheduleReference
+from horarium.agents import (
+    AgentReport,
+    AgentRunner,
+    AgentTestRunner,
+    CronStartEvent,
+    InMemoryHost,
+    RunBrief,
+    RunContext,
+    ScheduleReference,
+    handles,
+)
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -94,7 +104,7 @@ def test_no_output_that_the_readme_shows_is_empty():
 
 
 def test_the_agent_of_the_readme_runs():
-    (source,) = [text for kind, text in BLOCKS if kind == "python" and "class Greeting" in text]
+    (source,) = [text for kind, text in BLOCKS if kind == "python" and "class Greeting(" in text]
     namespace: dict[str, object] = {}
     exec(compile(source, "README.md", "exec"), namespace)
     now = datetime(2027, 3, 1, 7, 30, tzinfo=UTC)
@@ -120,3 +130,27 @@ def test_the_agent_of_the_readme_runs():
         assert host.outputs("run-1") == {"greeting.txt": b"Good morning. You have 5 bytes of mail."}
 
     asyncio.run(live())
+
+
+def test_the_configuration_of_the_readme_is_asked_for_and_handed_to_the_run():
+    """Both blocks stand in one file, as a newcomer would put them."""
+    agent, config = (
+        next(text for kind, text in BLOCKS if kind == "python" and text.startswith("from") and found in text)
+        for found in ("class Greeting(", "class GreetingConfig(")
+    )
+    code = [line for line in config.splitlines() if line.strip() and not line.startswith("from")]
+    assert len(code) == 5
+    namespace: dict[str, object] = {}
+    exec(compile(config + agent, "README.md", "exec"), namespace)
+
+    class Configured(namespace["Greeting"]):
+        config = namespace["GreetingConfig"]
+
+        @handles(CronStartEvent)
+        async def greet(self, event, context):
+            return AgentReport.succeeded(context.config.words)
+
+    runner = AgentTestRunner(Configured(), config=namespace["GreetingConfig"](words="Ahoy"))
+    (discovered,) = runner.runner.discovery()
+    assert [element["name"] for element in discovered.form] == ["words", "cron"]
+    assert asyncio.run(runner.run()).summary == "Ahoy"
