@@ -9,6 +9,7 @@ somebody was quicker with something else.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -30,6 +31,7 @@ from horarium.catalog.environments import Environment, change_environment
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.sweeping import count_enabled_before
 from horarium.control.activation import Reviewed, reviewed_version
+from horarium.control.attempts import Attempt, attempt
 from horarium.control.events import reference
 from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
 from horarium.control.receipts import Preconditions, Receipt, perform
@@ -103,11 +105,12 @@ def stop(
     asked = _let(StopRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-        _lock(connection, scope, everywhere=asked.everywhere)
-        before = _stop(connection, scope, everywhere=asked.everywhere)
+        everywhere, because = asked.value().everywhere, asked.value().because
+        _lock(connection, scope, everywhere=everywhere)
+        before = _stop(connection, scope, everywhere=everywhere)
         if before is None:
-            set_stop(connection, scope, everywhere=asked.everywhere, by=principal.name, because=asked.because, now=now)
-            details = {"because": asked.because, "receipt_id": receipt_id}
+            set_stop(connection, scope, everywhere=everywhere, by=principal.name, because=because, now=now)
+            details = {"because": because, "receipt_id": receipt_id}
             record_act(
                 connection,
                 scope,
@@ -115,9 +118,9 @@ def stop(
                 actor=principal.name,
                 now=now,
                 details=details,
-                everywhere=asked.everywhere,
+                everywhere=everywhere,
             )
-        on = before or _stop(connection, scope, everywhere=asked.everywhere)
+        on = before or _stop(connection, scope, everywhere=everywhere)
         assert on is not None
         return {"changed": before is None, **on}
 
@@ -138,9 +141,10 @@ def lift(
     asked = _let(LiftRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-        _lock(connection, scope, everywhere=asked.everywhere)
-        before = _stop(connection, scope, everywhere=asked.everywhere)
-        if lift_stop(connection, scope, everywhere=asked.everywhere, now=now):
+        everywhere = asked.value().everywhere
+        _lock(connection, scope, everywhere=everywhere)
+        before = _stop(connection, scope, everywhere=everywhere)
+        if lift_stop(connection, scope, everywhere=everywhere, now=now):
             details = {"from": before, "receipt_id": receipt_id}
             record_act(
                 connection,
@@ -149,9 +153,9 @@ def lift(
                 actor=principal.name,
                 now=now,
                 details=details,
-                everywhere=asked.everywhere,
+                everywhere=everywhere,
             )
-        return {"changed": before is not None, "everywhere": asked.everywhere}
+        return {"changed": before is not None, "everywhere": everywhere}
 
     return _perform(connection, principal, scope, request, key, operation="lift", now=now, act=act)
 
@@ -202,15 +206,16 @@ def collect(
     asked = _let(CollectRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-        owed = money.account(connection, scope, money.WALLET, asked.wallet, lock=True).spent
-        if asked.amount > owed:
+        wallet, amount = asked.value().wallet, asked.value().amount
+        owed = money.account(connection, scope, money.WALLET, wallet, lock=True).spent
+        if amount > owed:
             raise Conflict(
                 "owes_less",
-                f"The wallet {asked.wallet!r} owes {owed}, which is less than {asked.amount}.",
+                f"The wallet {wallet!r} owes {owed}, which is less than {amount}.",
                 next_step="Compare the payment with `horarium authority show`, and collect at most what is owed.",
             )
-        left = money.collect(connection, scope, asked.wallet, asked.amount).spent
-        told = {"wallet": asked.wallet, "amount": asked.amount, "owed": left}
+        left = money.collect(connection, scope, wallet, amount).spent
+        told = {"wallet": wallet, "amount": amount, "owed": left}
         details = {**told, "owed_before": owed, "receipt_id": receipt_id}
         record_act(connection, scope, "collected", actor=principal.name, now=now, details=details)
         return told
@@ -234,19 +239,19 @@ def approve(
     `digest_conflict` where the revision has another digest.
     """
     asked = _let(ApproveRequest, principal, scope, request, required_scope)
-    if asked.expires_at <= now:
-        sentence = f"An approval ends in the future; {instant_text(asked.expires_at)} has passed."
-        raise InvalidSchedule([Fault("/expires_at", "passed", sentence)])
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-        named = asked.version
+        named, expires_at = asked.value().version, asked.value().expires_at
+        if expires_at <= now:
+            sentence = f"An approval ends in the future; {instant_text(expires_at)} has passed."
+            raise InvalidSchedule([Fault("/expires_at", "passed", sentence)])
         schedule = require_schedule(connection, schedule_key(scope, named.schedule_id))
         reviewed = Reviewed(revision=named.revision, digest=named.digest)
         version = reviewed_version(connection, schedule, reviewed, default=named.revision)
         kind, name = "approval", version.digest
         found = find_declarations(connection, scope, {(kind, name)}).get((kind, name))
         before = None if found is None else dict(found.facts)
-        after = stored(Approval(by=principal.name, expires_at=asked.expires_at))
+        after = stored(Approval(by=principal.name, expires_at=expires_at))
         told = {
             "schedule_id": schedule.key.schedule_id,
             "resource_id": version.resource_id,
@@ -283,7 +288,7 @@ def _renew(
         before: int = getattr(environment, number)
         after = before + 1
         change_environment(connection, scope, **{number: after})
-        details = {"because": asked.because, "from": before, "to": after, "receipt_id": receipt_id}
+        details = {"because": asked.value().because, "from": before, "to": after, "receipt_id": receipt_id}
         record_act(connection, scope, kind, actor=principal.name, now=now, details=details)
         return {told_as: after, "from": before, "to": after, "to_review": count_enabled_before(connection, scope)}
 
@@ -294,18 +299,22 @@ def _renew(
         request,
         key,
         operation=operation,
-        expected=Preconditions(
-            environment_epoch=asked.expected_environment_epoch, reset_generation=asked.expected_reset_generation
-        ),
+        expected=lambda: _expected(asked.value()),
         now=now,
         act=act,
     )
 
 
-def _let(kind: type[R], principal: Principal, scope: Scope, request: object, required_scope: str) -> R:
+def _let(kind: type[R], principal: Principal, scope: Scope, request: object, required_scope: str) -> Attempt[R]:
     """Let a person through, and read what is asked for."""
     authorize(principal, scope, required_scope, human=True)
-    return read_request(kind, request)
+    return attempt(partial(read_request, kind), request)
+
+
+def _expected(request: ChangeRequest) -> Preconditions:
+    return Preconditions(
+        environment_epoch=request.expected_environment_epoch, reset_generation=request.expected_reset_generation
+    )
 
 
 def _perform(
@@ -318,7 +327,7 @@ def _perform(
     operation: str,
     now: datetime,
     act: Did,
-    expected: Preconditions | None = None,
+    expected: Callable[[], Preconditions] | None = None,
 ) -> Receipt:
     return perform(
         connection,

@@ -1,6 +1,7 @@
 """Cancelling a run: who asked for it is recorded, then its workflow is told."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,6 +10,7 @@ from sqlalchemy import Connection
 from horarium.catalog.environments import Environment
 from horarium.catalog.schedules import find_activation, require_schedule
 from horarium.control import events, pages
+from horarium.control.attempts import attempt
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.receipts import Preconditions, Receipt, perform
 from horarium.control.requests import Number, read_request
@@ -42,7 +44,7 @@ def cancel(
     `Forbidden`, `InvalidSchedule`, and `Conflict` with `run_ended` or for another environment than was reviewed.
     """
     authorize(principal, scope, required_scope, human=True)
-    asked = read_request(CancelRequest, request)
+    asked = attempt(partial(read_request, CancelRequest), request)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         line = pages.run(connection, scope, run_id)
@@ -86,9 +88,13 @@ def cancel(
         operation="cancel_run",
         # The run is a part of what was asked for: the same key for another run is another request.
         body={"run_id": run_id, "request": request},
-        expected=Preconditions(
-            environment_epoch=asked.expected_environment_epoch, reset_generation=asked.expected_reset_generation
-        ),
+        expected=lambda: _expected(asked.value()),
         now=now,
         act=act,
+    )
+
+
+def _expected(request: CancelRequest) -> Preconditions:
+    return Preconditions(
+        environment_epoch=request.expected_environment_epoch, reset_generation=request.expected_reset_generation
     )

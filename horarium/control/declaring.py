@@ -21,6 +21,7 @@ from horarium.catalog.declarations import (
     withdraw_all,
 )
 from horarium.catalog.environments import Environment, change_environment, create_environment, find_environment
+from horarium.control.attempts import Attempt, attempt
 from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
 from horarium.control.receipts import Receipt, perform
 from horarium.schedule.identity import Scope
@@ -63,17 +64,21 @@ def apply(
     An environment that is not there is created, at epoch 1 and reset generation 1. A kind that the file does not name is left
     alone; of one that it names, what does not stand there is withdrawn. Epoch, reset generation, kill switches and what was
     counted of money are never touched. A file that changes nothing records nothing but its receipt. `declared` is the
-    document, or what `read_declarations` made of it.
+    document, or an `Attempt` of `read_declarations`.
 
     Raises `NotFound` for another organization's environment, `Forbidden`, and `InvalidSchedule` with every fault of the file,
     references to what will not stand and a new currency for what was counted among them; then nothing has changed, and no
     environment was created.
     """
     authorize(principal, scope, required_scope)
-    read = _read(declared, scope)
-    created = create_environment(connection, _environment(scope, read.file))
+    asked = _attempt(declared)
+    created = False
+    if not asked.is_refused or find_environment(connection, scope) is None:
+        # What is refused raises here, unless there may be a receipt of it.
+        created = create_environment(connection, _environment(scope, _read(asked, scope).file))
 
     def act(environment: Environment, receipt_id: str) -> dict[str, Any]:
+        read = _read(asked, scope)
         if EVERYWHERE & read.kinds.keys():
             lock_organization(connection, scope)
         changes = _changes(connection, None if created else environment, scope, read)
@@ -86,7 +91,7 @@ def apply(
         principal,
         key,
         operation=APPLY,
-        body=read.document,
+        body=asked.document,
         expected=None,
         now=now,
         act=act,
@@ -104,13 +109,17 @@ def preview_of(
 ) -> dict[str, Any]:
     """What `apply` would change now, as `{"operation": "apply", "dry_run": true, "changes": […]}`. Changes nothing."""
     authorize(principal, scope, required_scope)
-    read = _read(declared, scope)
+    read = _read(_attempt(declared), scope)
     changes = _changes(connection, find_environment(connection, scope), scope, read)
     return {"operation": APPLY, "dry_run": True, "changes": [each.document for each in changes], "warnings": []}
 
 
-def _read(declared: object, scope: Scope) -> Declarations:
-    read = declared if isinstance(declared, Declarations) else read_declarations(declared)
+def _attempt(declared: object) -> Attempt[Declarations]:
+    return declared if isinstance(declared, Attempt) else attempt(read_declarations, declared)
+
+
+def _read(asked: Attempt[Declarations], scope: Scope) -> Declarations:
+    read = asked.value()
     require_scope_of(read, scope)
     return read
 

@@ -10,6 +10,7 @@ does it too, so losing it costs seconds.
 """
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -20,6 +21,7 @@ from horarium.catalog.schedules import Schedule, require_schedule
 from horarium.catalog.versions import Version
 from horarium.control import activation, manual, publication
 from horarium.control.activation import Changed, Reviewed
+from horarium.control.attempts import Attempt, attempt
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings
@@ -50,21 +52,22 @@ def publish(
 ) -> Receipt:
     """Store a configuration as the next version of a schedule, by a key or a person. It enables nothing.
 
-    `request` may have been read before, by `read_publication`.
+    `request` may have been read before: an `Attempt` of `read_publication`.
     """
     authorize(principal, scope, required_scope)
-    asked = request if isinstance(request, Publication) else read_publication(request)
-    schedule = schedule_key(scope, asked.request.schedule_id)
+    asked: Attempt[Publication] = request if isinstance(request, Attempt) else attempt(read_publication, request)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        read = asked.value()
+        schedule = schedule_key(scope, read.request.schedule_id)
         published = publication.publish(
             connection,
             schedule,
-            asked.body["configuration"],
-            expected_revision=asked.request.expected_revision,
+            read.request.configuration,
+            expected_revision=read.request.expected_revision,
             by=principal.name,
             now=now,
-            configuration=asked.configuration,
+            configuration=read.configuration,
             receipt_id=receipt_id,
         )
         stored = require_schedule(connection, schedule)
@@ -76,8 +79,8 @@ def publish(
         principal,
         key,
         operation="publish",
-        body=asked.body,
-        expected=_expected(asked.request),
+        body=asked.document,
+        expected=lambda: _expected(asked.value().request),
         now=now,
         act=act,
     )
@@ -103,12 +106,13 @@ def set_activation(
     `ceilings` are those that the installation is set up with.
     """
     authorize(principal, scope, required_scope, human=True)
-    asked = read_request(ActivateRequest, request, schedule_id=schedule_id)
-    schedule, reviewed = _reviewed(scope, asked)
+    asked = attempt(partial(read_request, ActivateRequest, schedule_id=schedule_id), request)
+    enables = isinstance(request, dict) and request.get("enabled") is True
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        schedule, reviewed = _reviewed(scope, asked.value())
         by = principal.name
-        if not asked.enabled:
+        if not enables:
             paused = activation.pause(connection, schedule, reviewed, by=by, now=now, receipt_id=receipt_id)
             return _changed(connection, paused, warnings=())
         enabled = activation.enable(
@@ -121,9 +125,9 @@ def set_activation(
         scope,
         principal,
         key,
-        operation="enable" if asked.enabled else "pause",
+        operation="enable" if enables else "pause",
         body=request,
-        expected=_expected(asked),
+        expected=lambda: _expected(asked.value()),
         now=now,
         act=act,
     )
@@ -142,10 +146,10 @@ def retire(
 ) -> Receipt:
     """End a schedule's identity for good, by a person. Its versions, receipts and ledger stay."""
     authorize(principal, scope, required_scope, human=True)
-    asked = read_request(RetireRequest, request, schedule_id=schedule_id)
-    schedule, reviewed = _reviewed(scope, asked)
+    asked = attempt(partial(read_request, RetireRequest, schedule_id=schedule_id), request)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        schedule, reviewed = _reviewed(scope, asked.value())
         changed = activation.retire(connection, schedule, reviewed, by=principal.name, now=now, receipt_id=receipt_id)
         return _changed(connection, changed, warnings=())
 
@@ -156,7 +160,7 @@ def retire(
         key,
         operation="retire",
         body=request,
-        expected=_expected(asked),
+        expected=lambda: _expected(asked.value()),
         now=now,
         act=act,
     )
@@ -179,16 +183,16 @@ def trigger(
     `Unavailable` while a runtime worker is missing.
     """
     authorize(principal, scope, required_scope, human=True)
-    asked = read_request(TriggerRequest, request, schedule_id=schedule_id)
-    schedule, reviewed = _reviewed(scope, asked)
+    asked = attempt(partial(read_request, TriggerRequest, schedule_id=schedule_id), request)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        schedule, reviewed = _reviewed(scope, asked.value())
         staged = manual.trigger(
             connection,
             schedule,
             reviewed,
             receipt_id=receipt_id,
-            allow_overlap=asked.overlap is not None,
+            allow_overlap=asked.value().overlap is not None,
             by=principal.name,
             now=now,
         )
@@ -209,7 +213,7 @@ def trigger(
         key,
         operation="trigger",
         body=request,
-        expected=_expected(asked),
+        expected=lambda: _expected(asked.value()),
         now=now,
         act=act,
     )

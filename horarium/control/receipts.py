@@ -58,7 +58,7 @@ def perform(
     *,
     operation: str,
     body: object,
-    expected: Preconditions | None,
+    expected: Callable[[], Preconditions] | None,
     now: datetime,
     act: Act,
     outlives_resets: bool = False,
@@ -68,11 +68,12 @@ def perform(
     A key that is bound already gives its receipt again, if operation and body are the same and the environment was not reset
     since; a newer authority epoch alone refuses nothing then. With `outlives_resets` a reset refuses nothing either: what
     operators do is about the environment, and not in it. A refused request binds no key. Whether the principal still may do
-    it is asked by the caller, before this. `expected` is None for what is right in every state of the environment. An `act`
-    that changes the numbers of the environment tells them in its part of the document.
+    it is asked by the caller, before this. `expected` is None for what is right in every state of the environment. It and
+    `act` are called where no receipt is found, and not before: what they raise must never hide one. An `act` that changes the
+    numbers of the environment tells them in its part of the document.
 
     Raises `InvalidSchedule` for a key that is none, `Conflict` with `idempotency_key_reused`, `environment_reset` or
-    `environment_epoch_changed`, and whatever `act` raises; then nothing has changed.
+    `environment_epoch_changed`, and whatever `expected` and `act` raise; then nothing has changed.
     """
     require_key(key)
     environment = require_environment(connection, scope, lock=True)
@@ -81,7 +82,7 @@ def perform(
     if stored is not None:
         return _replayed(environment, stored, operation, body_digest, outlives_resets=outlives_resets)
     if expected is not None:
-        _require(environment, expected)
+        _require(environment, expected())
     receipt_id = str(uuid.uuid4())
     document = {
         "receipt_id": receipt_id,

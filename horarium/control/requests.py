@@ -3,7 +3,6 @@
 The models take no text for a number, no number for a boolean, and no field that they do not know.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -100,9 +99,8 @@ class TriggerRequest(RetireRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A request to publish that was read: as it came, and as values."""
+    """A request to publish that was read."""
 
-    body: Mapping[str, Any]
     request: PublishRequest
     configuration: Configuration
 
@@ -113,7 +111,8 @@ R = TypeVar("R", bound=BaseModel)
 def read_publication(document: object) -> Publication:
     """Read a request to publish; `InvalidSchedule` with all faults, those of the configuration below `/configuration`.
 
-    A large configuration takes a tenth of a second, so this is better done before a transaction than in it.
+    A large configuration takes a tenth of a second, so this is better done before a transaction than in it, by
+    `horarium.control.attempts`.
     """
     faults = Faults()
     request = _read(PublishRequest, document, faults)
@@ -126,9 +125,8 @@ def read_publication(document: object) -> Publication:
                 faults.add(f"/configuration{fault.pointer}", fault.code, fault.sentence)
     faults.raise_if_any()
     assert request is not None
-    assert isinstance(document, dict)
     assert configuration is not None, "without a fault there is a configuration"
-    return Publication(body=document, request=request, configuration=configuration)
+    return Publication(request=request, configuration=configuration)
 
 
 def read_request(kind: type[R], document: object, *, schedule_id: str | None = None) -> R:

@@ -35,6 +35,7 @@ from horarium.catalog.standings import Standing, standings
 from horarium.catalog.versions import Version
 from horarium.control import activation, records, v0_events
 from horarium.control.activation import Reviewed, send_to_review
+from horarium.control.attempts import Attempt, attempt
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings, publish
@@ -67,21 +68,22 @@ def create(
 ) -> Receipt:
     """Create a schedule and enable it. The receipt's `schedule_id` is its name from now on.
 
-    Raises `InvalidSchedule` with every fault of the document, and what enabling raises: then nothing is stored. Where live runs
-    need an approval, the refusal names the digest to approve; the same request makes the same digest.
+    `document` may have been read before: an `Attempt` of `parse_v0`. Raises `InvalidSchedule` with every fault of it, and what
+    enabling raises: then nothing is stored. Where live runs need an approval, the refusal names the digest to approve; the
+    same request makes the same digest.
     """
     authorize(principal, scope, required_scope, human=True)
-    asked = parse_v0(document)
+    asked = _attempt(document)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         schedule = schedule_key(scope, str(uuid.uuid4()))
-        _store(connection, schedule, asked, by=principal.name, now=now, receipt_id=receipt_id)
+        _store(connection, schedule, asked.value(), by=principal.name, now=now, receipt_id=receipt_id)
         return _enable(
             connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id, ceilings=ceilings
         )
 
     return perform(
-        connection, scope, principal, key, operation="v0_create", body=document, expected=None, now=now, act=act
+        connection, scope, principal, key, operation="v0_create", body=asked.document, expected=None, now=now, act=act
     )
 
 
@@ -98,21 +100,25 @@ def update(
     required_scope: str = WRITE_SCOPE,
     ceilings: Ceilings = USUAL,
 ) -> Receipt:
-    """Replace what a schedule does. An enabled one, and a one-shot that has run, goes on with it; a paused one stays paused."""
+    """Replace what a schedule does. An enabled one, and a one-shot that has run, goes on with it; a paused one stays paused.
+
+    `document` may have been read before, as for `create`.
+    """
     authorize(principal, scope, required_scope, human=True)
-    asked = parse_v0(document)
+    asked = _attempt(document)
     schedule = schedule_key(scope, schedule_id)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        value = asked.value()
         current = _current(connection, _require(connection, schedule))
-        _store(connection, schedule, asked, by=principal.name, now=now, receipt_id=receipt_id)
+        _store(connection, schedule, value, by=principal.name, now=now, receipt_id=receipt_id)
         if current is None or not _goes_on(current):
             return _about(connection, schedule, ended=None, warnings=())
         return _enable(
             connection, schedule, content, by=principal.name, now=now, receipt_id=receipt_id, ceilings=ceilings
         )
 
-    body = {"schedule_id": schedule.schedule_id, "document": document}
+    body = {"schedule_id": schedule.schedule_id, "document": asked.document}
     return perform(connection, scope, principal, key, operation="v0_update", body=body, expected=None, now=now, act=act)
 
 
@@ -288,6 +294,10 @@ def _source(version: Version) -> dict[str, Any]:
     except InvalidSchedule:
         return {}
     return dict(source) if isinstance(source, dict) else {}
+
+
+def _attempt(document: object) -> Attempt[V0Schedule]:
+    return document if isinstance(document, Attempt) else attempt(parse_v0, document)
 
 
 def _body(schedule: ScheduleKey) -> dict[str, str]:

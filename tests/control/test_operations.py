@@ -9,6 +9,7 @@ import pytest
 from horarium.catalog import presence
 from horarium.catalog.schedules import find_version, require_schedule
 from horarium.control import operations
+from horarium.control.attempts import attempt
 from horarium.control.operations import activation_to_nudge, run_to_start
 from horarium.control.principals import PrincipalKind
 from horarium.control.receipts import Receipt
@@ -110,7 +111,7 @@ class TestPublication:
     def test_a_request_may_be_read_before_the_transaction(self, caller: Caller) -> None:
         request = caller.publication(every(60))
         key = new_key()
-        assert not caller.send_publication(read_publication(request), key).replayed
+        assert not caller.send_publication(attempt(read_publication, request), key).replayed
         assert caller.send_publication(request, key).replayed
 
 

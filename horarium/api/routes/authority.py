@@ -24,6 +24,7 @@ from horarium.control.administration import (
     LiftRequest,
     StopRequest,
 )
+from horarium.control.attempts import attempt
 from horarium.control.principals import require_human
 from horarium.control.sweeping import review_all_enabled_before
 
@@ -81,7 +82,7 @@ async def apply_authority(
     """
     key, service = idempotency_key(request), call.service
     document = await read_document(request, replace(service.limits, body=service.limits.declarations))
-    declared = await asyncio.to_thread(read_declarations, document)
+    declared = await asyncio.to_thread(attempt, read_declarations, document)
     if query.dry_run:
         return JSONResponse(
             await service.read(

@@ -14,6 +14,7 @@ from horarium.api.routes.paths import PREFIX, ResourceId, ScheduleId, schedule_i
 from horarium.api.service import Authorized, Call
 from horarium.authority.asking import asked_outside
 from horarium.control import operations, pages, records
+from horarium.control.attempts import attempt
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest, read_publication
@@ -55,12 +56,14 @@ async def publish_schedule(call: Authorized, request: Request, _query: Nothing) 
     document = await read_document(request, service.limits)
     # Before the transaction, which others wait for; and in a thread, since a large one takes a tenth of a second.
     small = int(request.headers.get("content-length", READ_IN_LOOP + 1)) <= READ_IN_LOOP
-    publication = read_publication(document) if small else await asyncio.to_thread(read_publication, document)
+    asked = (
+        attempt(read_publication, document) if small else await asyncio.to_thread(attempt, read_publication, document)
+    )
     receipt = await service.write(
         operations.publish,
         call.principal,
         call.scope,
-        publication,
+        asked,
         key,
         now=service.now(),
         required_scope=service.required_scope,

@@ -19,6 +19,7 @@ from horarium.api.service import AuthorizedByQuery, Call
 from horarium.authority.asking import asked_outside
 from horarium.calendar.faults import Faults, pointer, shown
 from horarium.control import v0
+from horarium.control.attempts import attempt
 from horarium.control.operations import activation_to_nudge
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
@@ -165,8 +166,8 @@ async def _store(call: Call, request: Request, change: Any, **about: str) -> JSO
     document = await read_document(request, call.service.limits)
     # Before the transaction, which others wait for; and in a thread, since to look through a large one takes a while.
     small = int(request.headers.get("content-length", READ_IN_LOOP + 1)) <= READ_IN_LOOP
-    _ = parse_v0(document) if small else await asyncio.to_thread(parse_v0, document)
-    return await _perform(call, change, document, key, asks=True, **about)
+    asked = attempt(parse_v0, document) if small else await asyncio.to_thread(attempt, parse_v0, document)
+    return await _perform(call, change, asked, key, asks=True, **about)
 
 
 async def _move(call: Call, schedule_id: str, request: Request, change: Any, *, asks: bool = False) -> JSONResponse:
