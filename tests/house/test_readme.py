@@ -150,7 +150,7 @@ def test_the_configuration_of_the_readme_is_asked_for_and_handed_to_the_run():
         async def greet(self, event, context):
             return AgentReport.succeeded(context.config.words)
 
-    runner = AgentTestRunner(Configured(), config=namespace["GreetingConfig"](words="Ahoy"))
-    (discovered,) = runner.runner.discovery()
+    (discovered,) = AgentRunner([Configured()]).discovery()
     assert [element["name"] for element in discovered.form] == ["words", "cron"]
+    runner = AgentTestRunner(Configured(), config=namespace["GreetingConfig"](words="Ahoy"))
     assert asyncio.run(runner.run()).summary == "Ahoy"
