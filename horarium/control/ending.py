@@ -8,7 +8,7 @@ from horarium.catalog import ledger
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
 from horarium.catalog.versions import Version
-from horarium.control import profile_logs
+from horarium.control import profile_logs, threads
 from horarium.errors import InvalidSchedule
 from horarium.schedule.facts import span_between
 from horarium.schedule.identity import instant_text
@@ -45,6 +45,7 @@ def end_activation(
         else:
             ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)
             profile_logs.tell_one(connection, schedule, entry.first_at, Disposition.DROPPED, reason)
+            threads.tell_dropped(connection, schedule, entry.run_key(schedule.key), reason=reason, now=now)
     version = require_version(connection, schedule, activation.revision)
     accounted_through = ended_at
     try:

@@ -15,6 +15,7 @@ import structlog
 from sqlalchemy import Connection
 
 from horarium.agents.report import kept_summary
+from horarium.catalog import ledger
 from horarium.catalog.aftermath import after_commit
 from horarium.catalog.ledger import Run
 from horarium.catalog.profiles import StoredProfile, live_profiles, profile_of_schedule
@@ -27,7 +28,7 @@ from horarium.schedule.profiles import CONTRACT, CRON_START_EVENT, thread_id
 PRUNED_AT_ONCE: Final = 1_000
 """Events that one transaction deletes."""
 _PROFILES_AT_ONCE = 200
-_NEVER_BEGAN: Final = frozenset({Disposition.NOT_STARTED, Disposition.MISSED, Disposition.DROPPED, Disposition.SKIPPED})
+_NEVER_BEGAN: Final = frozenset({Disposition.NOT_STARTED, Disposition.MISSED, Disposition.DROPPED})
 
 _logger = structlog.get_logger(__name__)
 
@@ -64,6 +65,13 @@ def tell_ended(
     else:
         data = {**ended, "summary": kept_summary(summary)}
         _tell(connection, profile, "run_ended", data, run_id=key.run_id, now=now)
+
+
+def tell_dropped(connection: Connection, schedule: Schedule, key: RunKey, *, reason: Reason, now: datetime) -> None:
+    """Tell that a run which had its slot ended with its activation, before anybody decided on it."""
+    if schedule.contract == CONTRACT:
+        run = ledger.find_run(connection, key.run_id)
+        tell_ended(connection, schedule, key, run, disposition=Disposition.DROPPED, reason=reason, now=now)
 
 
 def tell_refused(

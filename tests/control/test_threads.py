@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -221,6 +221,30 @@ class TestTold:
         assert profiler.desk.admit(loop.run(60)).outcome == "missed"
         ((kind, data),) = profiler.told()
         assert (kind, data["disposition"], data["reason"]) == ("run_not_started", "missed", "outside_window")
+
+    @pytest.mark.parametrize("ends", ["pause", "delete", "clear"])
+    def test_a_run_by_hand_that_ends_with_what_was_enabled_is_told(self, profiler: Profiler, ends: str) -> None:
+        profiler.save(saved(HOURLY))
+        receipt = profiler.trigger().document
+        acts: dict[str, Callable[[], object]] = {
+            "pause": profiler.desk.pause,
+            "delete": profiler.delete,
+            "clear": lambda: profiler.save(saved(None)),
+        }
+        acts[ends]()
+        ((kind, data),) = profiler.told()
+        assert (kind, data["disposition"], data["reason"]) == ("run_not_started", "dropped", "paused")
+        assert (data["by"], data["trigger"]) == ("ada", receipt["trigger"])
+        assert profiler.thread()["events"][0]["run_id"] == receipt["run_id"]
+
+    def test_an_occurrence_that_was_due_and_undecided_then_is_told_too(self, profiler: Profiler) -> None:
+        profiler.save()
+        profiler.loop().step_at(57)
+        profiler.desk.now = at(61)
+        profiler.desk.pause()
+        assert [(kind, data["nominal_time"], data["reason"]) for kind, data in profiler.told()] == [
+            ("run_not_started", instant_text(at(60)), "paused")
+        ]
 
 
 class TestBehindTheGateway:
