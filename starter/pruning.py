@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from horarium.catalog import Catalog
-from horarium.control.threads import PRUNED_AT_ONCE, prune
+from horarium.control.threads import prune
 from horarium.schedule.identity import Scope
 
 PRUNE_EVERY = timedelta(hours=1)
@@ -26,14 +26,15 @@ class Pruning:
     older_than_days: int | None = None
 
     async def prune(self) -> None:
-        """Delete all that is too old, a batch at a time: no other writer waits for longer than one takes."""
+        """Delete all that is too old, a page of profiles at a time: no other writer waits for longer than one takes."""
         if self.older_than_days is None:
             return
-        deleted, batch = 0, PRUNED_AT_ONCE
-        while batch == PRUNED_AT_ONCE:
-            batch = await self.catalog.write(
-                prune, now=self.now(), older_than_days=self.older_than_days, limit=PRUNED_AT_ONCE, scope=self.scope
+        deleted = 0
+        after: int | None = 0
+        while after is not None:
+            pruned = await self.catalog.write(
+                prune, now=self.now(), older_than_days=self.older_than_days, after=after, scope=self.scope
             )
-            deleted += batch
+            deleted, after = deleted + pruned.count, pruned.after
         if deleted:
             _logger.info("thread_events_pruned", count=deleted, older_than_days=self.older_than_days)

@@ -408,6 +408,15 @@ profiles = Table(
 )
 # A run knows its schedule, and its end is told to the profile's thread.
 Index("ix_profiles_schedule_id", profiles.c.org_id, profiles.c.environment_id, profiles.c.schedule_id)
+# Those that are there, page after page: what their threads remember is pruned.
+Index(
+    "ix_profiles_live",
+    profiles.c.org_id,
+    profiles.c.environment_id,
+    profiles.c.id,
+    sqlite_where=text("deleted_at IS NULL"),
+    postgresql_where=text("deleted_at IS NULL"),
+)
 
 # One thread for each profile that has fired. Its id is derived from the profile, so two that fire at once make one.
 threads = Table(

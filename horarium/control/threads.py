@@ -7,6 +7,7 @@ to anything else cannot be named. A profile that was deleted leaves its events f
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -27,7 +28,8 @@ from horarium.schedule.profiles import CONTRACT, CRON_START_EVENT, thread_id
 
 PRUNED_AT_ONCE: Final = 1_000
 """Events that one transaction deletes."""
-_PROFILES_AT_ONCE = 200
+PROFILES_AT_ONCE: Final = 200
+"""Profiles that one transaction looks at: nobody who saves one of them waits for longer."""
 _NEVER_BEGAN: Final = frozenset({Disposition.NOT_STARTED, Disposition.MISSED, Disposition.DROPPED})
 
 _logger = structlog.get_logger(__name__)
@@ -111,28 +113,38 @@ def log_malformed(profile: StoredProfile, fault: str) -> None:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What one transaction of pruning did: how many events it deleted, and where to go on; None once it was all."""
+
+    count: int
+    after: int | None
+
+
 def prune(
     connection: Connection,
     *,
     now: datetime,
     older_than_days: int,
+    after: int = 0,
     limit: int = PRUNED_AT_ONCE,
     scope: Scope | None = None,
-) -> int:
-    """Delete what happened in threads of profiles that are there, and is older than so many days; at most `limit` events.
+) -> Pruned:
+    """Delete what happened in threads of profiles that are there, and is older than so many days: of one page of profiles,
+    beginning behind `after`, and at most `limit` events.
 
-    `scope` is the environment, None for all of the installation. Returns how many were deleted: as many as `limit` means that
-    there may be more. Threads, ledger, runs, receipts and audit events stay.
+    `scope` is the environment, None for all of the installation. Threads, ledger, runs, receipts and audit events stay.
     """
-    before = now - timedelta(days=older_than_days)
-    pruned, after = 0, 0
-    while pruned < limit and (page := live_profiles(connection, scope, after=after, limit=_PROFILES_AT_ONCE)):
-        after = page[-1].row
-        by_scope = sorted(page, key=lambda each: (each.scope.org_id, each.scope.environment_id))
-        for here, some in groupby(by_scope, key=lambda each: each.scope):
-            ids = [thread_id(each.agent_class, each.agent_id) for each in some]
-            pruned += prune_thread_events(connection, here, ids, before=before, limit=limit - pruned)
-    return pruned
+    page = live_profiles(connection, scope, after=after, limit=PROFILES_AT_ONCE)
+    if not page:
+        return Pruned(count=0, after=None)
+    before, pruned = now - timedelta(days=older_than_days), 0
+    by_scope = sorted(page, key=lambda each: (each.scope.org_id, each.scope.environment_id))
+    for here, some in groupby(by_scope, key=lambda each: each.scope):
+        ids = [thread_id(each.agent_class, each.agent_id) for each in some]
+        pruned += prune_thread_events(connection, here, ids, before=before, limit=limit - pruned)
+    # Where the limit was reached, the same page may hold more.
+    return Pruned(count=pruned, after=page[-1].row if pruned < limit else after)
 
 
 def _profile(connection: Connection, schedule: Schedule) -> StoredProfile | None:

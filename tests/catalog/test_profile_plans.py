@@ -10,7 +10,7 @@ from sqlalchemy import event, insert
 
 from horarium.catalog import Catalog
 from horarium.catalog.tables import profiles, thread_events
-from horarium.control.threads import prune
+from horarium.control.threads import PROFILES_AT_ONCE, Pruned, prune
 from tests.catalog.test_query_plans import work
 from tests.control.desk import NOON, SCOPE, Desk, at, open_catalog
 from tests.control.profiler import Profiler, profiler_of
@@ -31,21 +31,36 @@ def lived(profiler: Profiler) -> None:
     profiler.world().pass_until(at(70))
     profiler.show()
     profiler.thread()
-    profiler.desk.write(prune, now=at(DAY), older_than_days=30, scope=SCOPE)
+    pruned(profiler, after=0)
 
 
-def fill(profiler: Profiler, count: int) -> None:
-    """So many other profiles that were deleted, and so many events of each of two threads."""
-    named = {"agent_class": "Old", "config": "{}", "created_at": NOON, "changed_at": NOON, "changed_by": "ada"}
-    others = [{**HERE, **named, "agent_id": f"old-{n}", "deleted_at": NOON} for n in range(count)]
+def pruned(profiler: Profiler, *, after: int) -> Pruned:
+    """One page of profiles is looked at, for events that none of them has."""
+    done: Pruned = profiler.desk.write(prune, now=at(DAY), older_than_days=30, after=after, scope=SCOPE)
+    return done
+
+
+def deleted(profiler: Profiler, count: int) -> None:
+    """So many other profiles that were deleted."""
+    beside(profiler, "Old", count, deleted_at=NOON)
+
+
+def live(profiler: Profiler, count: int) -> None:
+    """So many other profiles that are there."""
+    beside(profiler, "Other", count, deleted_at=None)
+
+
+def beside(profiler: Profiler, agent_class: str, count: int, **more: Any) -> None:
+    named = {"agent_class": agent_class, "config": "{}", "created_at": NOON, "changed_at": NOON, "changed_by": "ada"}
+    rows = [{**HERE, **named, **more, "agent_id": f"{n}"} for n in range(count)]
+    profiler.desk.write(lambda connection: connection.execute(insert(profiles), rows))
+
+
+def told(profiler: Profiler, count: int) -> None:
+    """So many events of each of two threads."""
     threads = ("0" * 64, profiler.show()["thread_id"])
-    told = [{**HERE, "thread_id": thread, "kind": "run_ended", "at": NOON, "data": {}} for thread in threads] * count
-
-    def write(connection: Any) -> None:
-        connection.execute(insert(profiles), others)
-        connection.execute(insert(thread_events), told)
-
-    profiler.desk.write(write)
+    rows = [{**HERE, "thread_id": thread, "kind": "run_ended", "at": NOON, "data": {}} for thread in threads] * count
+    profiler.desk.write(lambda connection: connection.execute(insert(thread_events), rows))
 
 
 def test_no_question_about_a_profile_reads_a_table_through(catalog: Catalog) -> None:
@@ -67,6 +82,8 @@ def test_no_question_about_a_profile_reads_a_table_through(catalog: Catalog) -> 
     for statement, plan in plans.items():
         for line in plan:
             assert not re.match(r"SCAN (profiles|threads|thread_events)\b", line), (statement, plan)
+            # Whoever sorts has read all of it, for a page as for the whole.
+            assert statement not in asked or "TEMP B-TREE" not in line, (statement, plan)
 
 
 def test_what_a_run_costs_does_not_grow_with_its_thread(tmp_path: Path) -> None:
@@ -76,9 +93,30 @@ def test_what_a_run_costs_does_not_grow_with_its_thread(tmp_path: Path) -> None:
         catalog = open_catalog(tmp_path / str(count))
         profiler = profiler_of(Desk(catalog))
         profiler.save()
-        fill(profiler, count)
+        deleted(profiler, count)
+        told(profiler, count)
         costs.append(work(catalog, lambda profiler=profiler: profiler.world().pass_until(at(70))))
         catalog.close()
     (statements, operations), (again, more) = costs
     assert again == statements
     assert more <= operations * 1.5, costs
+
+
+def test_one_transaction_of_pruning_costs_the_same_however_many_profiles_there_are(tmp_path: Path) -> None:
+    costs = []
+    for count in (2 * PROFILES_AT_ONCE, 5_000):
+        (tmp_path / str(count)).mkdir()
+        catalog = open_catalog(tmp_path / str(count))
+        profiler = profiler_of(Desk(catalog))
+        deleted(profiler, count)
+        live(profiler, count)
+        first = pruned(profiler, after=0)
+        assert first.after is not None
+        costs += [
+            work(catalog, lambda profiler=profiler, after=after: pruned(profiler, after=after))
+            for after in (0, first.after)
+        ]
+        catalog.close()
+    statements, operations = zip(*costs, strict=True)
+    assert len(set(statements)) == 1
+    assert max(operations) <= min(operations) * 1.2, costs

@@ -16,13 +16,14 @@ from horarium.catalog.tables import audit_events, entries, profiles, receipts, r
 from horarium.catalog.threads import make_thread
 from horarium.control import dispatching, outcomes, running
 from horarium.control import profiles as operations
+from horarium.control import threads as threads_module
 from horarium.control.activation import Reviewed
 from horarium.control.audit import audit
 from horarium.control.manual import trigger
 from horarium.control.operations import run_to_start
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.control.running import Outcome
-from horarium.control.threads import prune
+from horarium.control.threads import Pruned, prune
 from horarium.errors import Forbidden, NotFound, Refused
 from horarium.schedule.identity import RunKey, Scope, instant_text
 from horarium.schedule.ledger import Disposition, Reason
@@ -351,8 +352,18 @@ class TestPruned:
     def desk(self, own_desk: Desk) -> Desk:
         return own_desk
 
-    def prune(self, desk: Desk, days: float, *, older_than: int = 30, limit: int = 1_000, **more: Any) -> int:
-        return desk.write(prune, now=at(days * DAY), older_than_days=older_than, limit=limit, **more)
+    def prune(self, desk: Desk, days: float, *, older_than: int = 30, **more: Any) -> int:
+        """How many events are deleted from the first page of profiles to the last."""
+        return sum(each.count for each in self.pages(desk, days, older_than=older_than, **more))
+
+    def pages(self, desk: Desk, days: float, *, older_than: int = 30, **more: Any) -> list[Pruned]:
+        """What each transaction did."""
+        done: list[Pruned] = []
+        after: int | None = 0
+        while after is not None:
+            done.append(desk.write(prune, now=at(days * DAY), older_than_days=older_than, after=after, **more))
+            after = done[-1].after
+        return done
 
     def test_events_go_and_nothing_else_does(self, desk: Desk, profiler: Profiler) -> None:
         profiler.save()
@@ -401,12 +412,33 @@ class TestPruned:
         left = desk.read(lambda c: c.execute(select(thread_events.c.thread_id)).scalars().all())
         assert left == ["0" * 64]
 
-    def test_it_goes_by_batches(self, desk: Desk, profiler: Profiler) -> None:
-        others = [profiler, *(profiler_of(Desk(desk.catalog)) for _ in range(2))]
-        for each in others:
+    @pytest.mark.parametrize("limit", [1, 4, 5, 6, 7])
+    def test_one_transaction_deletes_no_more_than_its_limit(
+        self, own_desk: Desk, limit: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lived = [profiler_of(Desk(own_desk.catalog)) for _ in range(3)]
+        for each in lived:
             each.save()
             each.world().pass_until(at(70))
-        assert [self.prune(desk, 100, limit=4) for _ in range(3)] == [4, 2, 0]
+        monkeypatch.setattr(threads_module, "PROFILES_AT_ONCE", 3)
+        counts = [each.count for each in self.pages(own_desk, 100, limit=limit)]
+        assert sum(counts) == 6
+        assert max(counts) == min(limit, 6)
+        assert not [event for each in lived for event in each.thread()["events"]]
+
+    def test_one_transaction_looks_at_one_page_of_profiles_and_the_next_goes_on_behind_it(
+        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lived = [profiler_of(Desk(own_desk.catalog)) for _ in range(5)]
+        for each in lived:
+            each.save()
+            each.world().pass_until(at(70))
+        monkeypatch.setattr(threads_module, "PROFILES_AT_ONCE", 2)
+        pages = self.pages(own_desk, 100, scope=SCOPE)
+        assert [each.count for each in pages] == [4, 4, 2, 0]
+        begins = [0, *(each.after for each in pages[:-1] if each.after is not None)]
+        assert begins == sorted(set(begins))
+        assert pages[-1].after is None
 
     def test_another_environments_stay(self, desk: Desk, profiler: Profiler) -> None:
         profiler.save()

@@ -52,6 +52,13 @@ def upgrade() -> None:
         ),
     )
     op.create_index("ix_profiles_schedule_id", "profiles", ["org_id", "environment_id", "schedule_id"])
+    op.create_index(
+        "ix_profiles_live",
+        "profiles",
+        ["org_id", "environment_id", "id"],
+        sqlite_where=sa.text("deleted_at IS NULL"),
+        postgresql_where=sa.text("deleted_at IS NULL"),
+    )
     op.create_table(
         "threads",
         sa.Column("org_id", sa.String(length=200), nullable=False),
