@@ -6,8 +6,10 @@ import itertools
 import pytest
 
 from horarium.api import examples, models
+from horarium.api.routes import authority
 from horarium.control.principals import OPERATOR_SCOPE
 from tests.api.house import EXPECTED, HUMAN, OPERATOR, Api, make_catalog, new, token
+from tests.control.caller import refusing
 
 PROGRAM = token(sub="ci", kind="key", scope=OPERATOR_SCOPE)
 _numbers = itertools.count(1)
@@ -59,6 +61,15 @@ def test_a_file_creates_an_environment_of_the_tokens_organization(office):
         "reports": {"version": office.see().json()["acts"][0]["id"], "facts": {}}
     }
     assert office.apply(office.file(outputs={"reports": {}})).json()["changes"] == []
+
+
+def test_a_file_that_was_applied_is_answered_again_where_this_release_would_refuse_it(office, monkeypatch):
+    file, key = office.file(outputs={"reports": {}}), new()
+    first = office.apply(file, key=key).json()
+    monkeypatch.setattr(authority, "read_declarations", refusing)
+    assert office.apply(file, key=key).json() == {**first, "replayed": True}
+    assert office.apply(file, key=new()).status_code == 422
+    assert office.apply(file, dry_run=True).status_code == 422
 
 
 def test_answers_are_what_the_page_promises(office):

@@ -9,12 +9,14 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import update
 
+from horarium.api.routes import schedules
 from horarium.catalog import presence
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import environments
 from horarium.control.principals import WRITE_SCOPE
 from horarium.schedule.identity import schedule_key
 from tests.api.house import EXPECTED, PROGRAM, Api, new, publication, review, set_workers, token
+from tests.control.caller import refusing
 from tests.control.desk import NOON, SCOPE, every
 
 CHANGES = ("enable", "pause", "retire", "trigger")
@@ -292,6 +294,14 @@ def test_the_same_body_and_key_return_the_same_receipt(api):
     assert (first.json()["replayed"], again.json()["replayed"]) == (False, True)
     assert {**again.json(), "replayed": False} == first.json()
     assert record(api, first.json())["head"]["revision"] == 1
+
+
+def test_so_they_do_where_this_release_would_refuse_the_body(api, monkeypatch):
+    body, key = publication(), new()
+    first = api.post("/schedules", body, key=key)
+    monkeypatch.setattr(schedules, "read_publication", refusing)
+    assert api.post("/schedules", body, key=key).json() == {**first.json(), "replayed": True}
+    assert api.post("/schedules", body, key=new()).status_code == 422
 
 
 def test_the_same_key_with_another_body_is_refused(api):

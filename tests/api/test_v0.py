@@ -5,12 +5,14 @@ import json
 import pytest
 
 from horarium.api import models, v0_models
+from horarium.api.routes import v0 as routes
 from horarium.catalog.environments import ensure_environment
 from horarium.control import v0
 from horarium.schedule.identity import Scope
 from horarium.schedule.v0 import CONTRACT
 from tests.api.house import HUMAN, PROGRAM, STRANGER, new, publication, token
 from tests.api.v0_house import BOUND, FAR_OFF, NOBODY, V0, bind, code, faults
+from tests.control.caller import refusing
 from tests.control.desk import every
 from tests.schedule.test_v0 import CRON, ONE_SHOT
 
@@ -113,6 +115,18 @@ class TestReceipts:
         found = caller.api.get(f"/receipts/{key}").json()
         assert {**first, "replayed": True} == found
 
+    @pytest.mark.parametrize("what", ["create", "update"])
+    def test_so_it_is_where_this_release_would_refuse_the_document(self, caller, monkeypatch, what):
+        schedule_id, key = caller.created(), new()
+
+        def act(key):
+            return caller.create(CRON, key=key) if what == "create" else caller.update(schedule_id, MINUTES, key=key)
+
+        first = act(key).json()
+        monkeypatch.setattr(routes, "parse_v0", refusing)
+        assert act(key).json() == {**first, "replayed": True}
+        assert act(new()).status_code == 422
+
     def test_the_key_of_one_change_is_not_anothers(self, caller):
         schedule_id, other, key = caller.created(), caller.created(), new()
         assert caller.move(schedule_id, "pause", key=key).status_code == 201
@@ -185,8 +199,8 @@ class TestBodies:
             "unsupported_media_type",
         )
 
-    def test_a_large_document_is_refused_before_the_catalog_is_asked(self, caller, monkeypatch):
-        monkeypatch.setattr(v0, "create", None)
+    def test_a_large_document_is_read_before_the_transaction_and_never_in_it(self, caller, monkeypatch):
+        monkeypatch.setattr(v0, "parse_v0", None)
         many = {f"field {number}": number for number in range(2_000)}
         places = faults(caller.create({**CRON, **many}))
         assert (len(places), places[-1]) == (200, ("", "more_faults"))

@@ -14,6 +14,7 @@ from horarium.catalog.tables import environments
 from horarium.control import operations
 from horarium.control.principals import WRITE_SCOPE, Principal, PrincipalKind
 from horarium.control.receipts import Receipt
+from horarium.errors import Fault, InvalidSchedule
 from horarium.schedule.identity import Scope, schedule_key
 from tests.control.desk import AGENT, FAR, SCOPE, Desk
 
@@ -96,6 +97,11 @@ def events(desk: Desk) -> list[dict[str, Any]]:
         return [dict(row) for row in list_events(connection, require_schedule(connection, desk.key), after=0, limit=99)]
 
     return desk.read(listed)
+
+
+def refusing(*_: object, **__: object) -> Any:
+    """What a release makes of any document whose zone data has lost its zone. Stands in for what reads documents."""
+    raise InvalidSchedule([Fault("/zone", "unknown_timezone", "The zone data of today has no such zone.")])
 
 
 def own_environment(desk: Desk) -> Scope:

@@ -10,9 +10,9 @@ from horarium.control import administration, cancellation, declaring, operations
 from horarium.control.attempts import Attempt, attempt
 from horarium.control.principals import OPERATOR_SCOPE
 from horarium.control.receipts import Receipt, find_receipt
-from horarium.errors import Fault, InvalidSchedule, NotFound
+from horarium.errors import InvalidSchedule, NotFound
 from horarium.schedule.identity import Scope
-from tests.control.caller import Caller, new_key, own_environment, principal
+from tests.control.caller import Caller, new_key, own_environment, principal, refusing
 from tests.control.desk import AGENT, SCOPE, Desk, at, every
 from tests.control.operators import Operator
 from tests.control.profiler import profiler_of
@@ -154,11 +154,6 @@ KINDS = {
     "a profile: save": Kind(save, (profiles, "parse_profile")),
     "a profile: start": Kind(start, (profile_starts, "parse_event")),
 }
-
-
-def refusing(*_: object, **__: object) -> Any:
-    """What a later release makes of any document."""
-    raise InvalidSchedule([Fault("/zone", "unknown_timezone", "The zone data of today has no such zone.")])
 
 
 def is_refused(act: Callable[[], Any]) -> bool:
