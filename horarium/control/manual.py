@@ -18,6 +18,7 @@ from horarium.control.activation import Reviewed, present, require_execution, re
 from horarium.errors import Conflict
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from horarium.schedule.policy import Policy
+from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,9 @@ def trigger(
         raise Conflict(
             "not_enabled",
             f"Schedule {key.schedule_id} {stands}; only an enabled version can be run.",
-            next_step="Enable the version that shall run, then try again.",
+            next_step="Save the profile with a cron, then try again."
+            if schedule.contract == CRON_PROFILES
+            else "Enable the version that shall run, then try again.",
         )
     version = reviewed_version(connection, schedule, reviewed, default=current.revision, must_be=current.revision)
     require_execution(connection, environment, "A manual run", now=now)

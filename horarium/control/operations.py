@@ -24,6 +24,7 @@ from horarium.control.activation import Changed, Reviewed
 from horarium.control.attempts import Attempt, attempt
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
+from horarium.control.profile_guard import leave_enabling_to_profiles, leave_retiring_to_profiles
 from horarium.control.publication import calendar_warnings
 from horarium.control.receipts import Preconditions, Receipt, perform
 from horarium.control.requests import (
@@ -103,7 +104,8 @@ def set_activation(
 
     `schedule_id` is the schedule that the request was sent to. Enabling raises `Unavailable` while a runtime worker is
     missing, `Refused` with `runtime_unconfigured`, and `NotAdmissible` with every reason that an occurrence would meet now.
-    `ceilings` are those that the installation is set up with.
+    The schedule behind a cron profile is paused here and never enabled (`Conflict` with `other_contract`). `ceilings` are those
+    that the installation is set up with.
     """
     authorize(principal, scope, required_scope, human=True)
     asked = attempt(partial(read_request, ActivateRequest, schedule_id=schedule_id), request)
@@ -115,6 +117,7 @@ def set_activation(
         if not enables:
             paused = activation.pause(connection, schedule, reviewed, by=by, now=now, receipt_id=receipt_id)
             return _changed(connection, paused, warnings=())
+        leave_enabling_to_profiles(connection, schedule)
         enabled = activation.enable(
             connection, schedule, reviewed, content, by=by, now=now, receipt_id=receipt_id, ceilings=ceilings
         )
@@ -144,12 +147,16 @@ def retire(
     schedule_id: str | None = None,
     required_scope: str = WRITE_SCOPE,
 ) -> Receipt:
-    """End a schedule's identity for good, by a person. Its versions, receipts and ledger stay."""
+    """End a schedule's identity for good, by a person. Its versions, receipts and ledger stay.
+
+    That of the schedule behind a cron profile is never ended: `Conflict` with `other_contract`.
+    """
     authorize(principal, scope, required_scope, human=True)
     asked = attempt(partial(read_request, RetireRequest, schedule_id=schedule_id), request)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         schedule, reviewed = _reviewed(scope, asked.value())
+        leave_retiring_to_profiles(connection, schedule)
         changed = activation.retire(connection, schedule, reviewed, by=principal.name, now=now, receipt_id=receipt_id)
         return _changed(connection, changed, warnings=())
 

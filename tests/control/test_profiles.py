@@ -298,6 +298,37 @@ class TestChanging:
         profiler.save()
         assert code_of(lambda: Caller(profiler.desk).publish(every(60), expected=1), Conflict) == "other_contract"
 
+    @pytest.mark.parametrize("state", ["enabled", "paused", "deleted", "changed"])
+    def test_the_canonical_contract_neither_enables_nor_retires_it(self, profiler: Profiler, state: str) -> None:
+        reference = profiler.save(saved(folder="a")).document["reference"]
+        if state == "paused":
+            profiler.desk.pause()
+        elif state == "deleted":
+            profiler.delete()
+        elif state == "changed":
+            profiler.save(saved(folder="b"))
+        caller, generation = Caller(profiler.desk), profiler.desk.activation().generation
+        before = profiler.desk.activation()
+        for ask in (
+            lambda: caller.set(caller.about(reference, generation, enabled=True)),
+            lambda: caller.retire(caller.about(reference, generation)),
+        ):
+            with pytest.raises(Conflict) as caught:
+                ask()
+            assert caught.value.code == "other_contract"
+            assert f"{TRIAGE}/{profiler.agent_id}" in caught.value.sentence
+            assert "the profile" in caught.value.next_step
+        assert profiler.desk.activation() == before
+        # What it advises for each of both is done, and is not refused.
+        profiler.save()
+        profiler.delete()
+
+    def test_the_canonical_contract_still_stops_it(self, profiler: Profiler) -> None:
+        reference = profiler.save().document["reference"]
+        caller = Caller(profiler.desk)
+        assert not caller.set(caller.about(reference, 1, enabled=False)).document["enabled"]
+        assert profiler.show()["state"] == "paused"
+
 
 class TestCeilings:
     def test_every_minute_is_the_most_that_can_be_said(self, profiler: Profiler) -> None:
@@ -353,6 +384,17 @@ class TestOnNobodysWord:
         operator.declare("person", "ada", left=True)
         assert profiler.desk.admit(self.due(profiler)).outcome == "admitted"
         refused = profiler.desk.admit(self.by_hand(profiler))
+        assert (refused.outcome, refused.reason) == ("refused", "principal_left")
+
+    def test_a_run_by_the_canonical_route_is_on_the_word_of_who_asks(
+        self, profiler: Profiler, operator: Operator
+    ) -> None:
+        reference = profiler.save().document["reference"]
+        operator.declare("person", "ada", left=True)
+        caller = Caller(profiler.desk)
+        run = run_to_start(profiler.scope, caller.trigger(caller.about(reference, 1)))
+        assert run is not None
+        refused = profiler.desk.admit(run)
         assert (refused.outcome, refused.reason) == ("refused", "principal_left")
 
     def test_its_input_is_nobodys_by_the_calendar_and_a_persons_by_hand(
@@ -586,6 +628,15 @@ def damage_version(profiler: Profiler) -> None:
 def _set(profiler: Profiler, **values: Any) -> None:
     mine = (rows.c.agent_class == profiler.agent_class) & (rows.c.agent_id == profiler.agent_id)
     profiler.desk.write(lambda connection: connection.execute(update(rows).where(mine).values(**values)))
+
+    def test_the_canonical_way_advises_nothing_that_is_refused_then(self, profiler: Profiler) -> None:
+        reference = profiler.save().document["reference"]
+        profiler.save(saved(None))
+        caller = Caller(profiler.desk)
+        with pytest.raises(Conflict) as caught:
+            caller.trigger(caller.about(reference, 2))
+        assert caught.value.code == "not_enabled"
+        assert caught.value.next_step == "Save the profile with a cron, then try again."
 
 
 class TestMalformed:
