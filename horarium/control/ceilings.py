@@ -6,25 +6,38 @@ the ceiling is high enough again. A run by hand is no declaration, and is never 
 
 The ceiling of one profile binds cron profiles only, each by what its calendar declares from now on. That of all together counts
 the enabled schedules of every contract in the order of their activation, each as it was counted at its enabling: those that
-were activated last are the ones over it. To enable a schedule again is to activate it last, and does not count it twice.
+were activated last are the ones over it. To enable a schedule again is to activate it last, and does not count it twice. Where
+such a ceiling is set, all who enable anything in the installation do so one after the other.
 What all together declare is of every organization, so it stands in the log and in no answer to a tenant.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from sqlalchemy import Connection
 
 from horarium.authority.rules import Objection
 from horarium.catalog.aftermath import after_commit
-from horarium.catalog.declared_runs import declared_before, declared_by_all
-from horarium.catalog.schedules import Activation, Schedule, change_activation, find_activation
+from horarium.catalog.declared_runs import (
+    Uncounted,
+    declared_before,
+    declared_by_all,
+    keep_counts,
+    lock_declared,
+    uncounted,
+)
+from horarium.catalog.schedules import Activation, Schedule, change_activation, find_activation, find_versions
 from horarium.catalog.versions import Version
+from horarium.errors import InvalidSchedule
 from horarium.schedule.ceilings import PER_PROFILE, TOTAL, Ceilings, runs_per_month
 from horarium.schedule.ledger import Reason
 from horarium.schedule.profiles import CONTRACT
+
+COUNTED_AT_ONCE: Final = 500
+"""What one occurrence counts of what an earlier release enabled; the next one counts the rest. Enabling counts all of it."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -71,7 +84,7 @@ def objections(
     counted = None if activation is None else activation.runs_per_month
     declared = runs_per_month(version.configuration.calendar, now=now) if counted is None else counted
     # What declares nothing adds nothing, such as an instant that has passed.
-    before = _before(connection, schedule, activation) if declared else 0
+    before = _before(connection, schedule, activation, now=now) if declared else 0
     if before + declared > ceilings.total:
         looked_at = {"declared": declared, "most": ceilings.total}
         _tell(connection, schedule, activation, before=before, **looked_at)
@@ -90,12 +103,36 @@ def keep_count(connection: Connection, version: Version, activation: Activation,
         change_activation(connection, activation, runs_per_month=counted)
 
 
-def _before(connection: Connection, schedule: Schedule, activation: Activation | None) -> int:
+def _before(connection: Connection, schedule: Schedule, activation: Activation | None, *, now: datetime) -> int:
+    """What was enabled before: an occurrence's own activation, or now, which nobody else is then until the transaction ends."""
     if activation is not None:
-        return declared_before(connection, activation)
+        found = declared_before(connection, activation)
+        missing = uncounted(connection, before=activation, limit=COUNTED_AT_ONCE) if found.uncounted else ()
+        return found.runs + sum(_count(connection, missing, now=now).values())
+    lock_declared(connection)
     current = find_activation(connection, schedule, schedule.generation)
-    ours = (current.runs_per_month or 0) if current is not None and current.is_live else 0
-    return declared_by_all(connection) - ours
+    found = declared_by_all(connection)
+    counts = _count(connection, uncounted(connection) if found.uncounted else (), now=now)
+    ours = 0
+    if current is not None and current.is_live:
+        ours = counts.get(current.row, 0) if current.runs_per_month is None else current.runs_per_month
+    return found.runs + sum(counts.values()) - ours
+
+
+def _count(connection: Connection, missing: Sequence[Uncounted], *, now: datetime) -> dict[int, int]:
+    """Count what was enabled by a release which did not, and keep it. What cannot be evaluated declares nothing: its next step
+    ends it."""
+    counts: dict[int, int] = {}
+    for begin in range(0, len(missing), COUNTED_AT_ONCE):
+        some = missing[begin : begin + COUNTED_AT_ONCE]
+        versions = find_versions(connection, {(each.schedule, each.revision) for each in some})
+        for each in some:
+            version = versions.get((each.schedule, each.revision))
+            with suppress(InvalidSchedule):
+                if version is not None:
+                    counts[each.row] = runs_per_month(version.configuration.calendar, now=now)
+    keep_counts(connection, counts)
+    return counts
 
 
 def _tell(connection: Connection, schedule: Schedule, activation: Activation | None, **counted: int) -> None:

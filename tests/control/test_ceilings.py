@@ -4,18 +4,19 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, event, insert, text, update
 from structlog.testing import capture_logs
 
-from horarium.catalog import presence
+from horarium.catalog import Catalog, presence
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.schedules import find_schedule, require_schedule
-from horarium.catalog.tables import activations, schedules
+from horarium.catalog.tables import activations, schedules, versions
 from horarium.control import activation, admission, ceilings, v0
 from horarium.control.activation import Changed, Reviewed
 from horarium.control.admission import Admission
@@ -27,8 +28,9 @@ from horarium.schedule.identity import RunKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.profiles import CONTRACT, parse_profile, stored_document
 from tests.control.caller import new_key, principal
-from tests.control.desk import AGENT, FAR, NOON, SCOPE, Desk, Loop, at, every
+from tests.control.desk import AGENT, FAR, NOON, SCOPE, Desk, Loop, at, every, open_undurable
 from tests.control.operators import Operator
+from tests.control.test_side_by_side import SOME, at_once, told
 from tests.schedule.test_v0 import CRON, ONE_SHOT, RUN
 
 BOUND = {**RUN, "agent_version": AGENT}
@@ -308,19 +310,47 @@ class TestOfAllTogether:
         with pytest.raises(NotAdmissible):
             create(own_desk, hourly, Ceilings(total=719))
 
-    def test_what_an_earlier_release_enabled_counts_from_its_next_run_on(self, own_desk: Desk) -> None:
+    def test_what_an_earlier_release_enabled_is_counted_once_somebody_enables_beside_it(self, own_desk: Desk) -> None:
+        early, late = own_desk, another(own_desk)
+        for each in (early, late):
+            each.publish(every(3_600, overlap="allow"))
+        early.enable()
+        early.write(forget_count, early)
+        [against] = refused(late, Ceilings(total=1_439))
+        assert against["evidence"]["ceiling"] == {"which": "total", "declared": 720, "most": 1_439}
+        assert counted(early) is None, "what is refused changes nothing"
+        assert enable(late, Ceilings(total=1_440))
+        assert counted(early) == 720
+
+    def test_so_it_is_once_an_occurrence_of_a_later_one_is_decided(self, own_desk: Desk) -> None:
         early, late = own_desk, another(own_desk)
         for each in (early, late):
             each.publish(every(3_600, overlap="allow"))
             each.enable()
-        early.write(forget_count, early)
-        assert counted(early) is None
+        for each in (early, late):
+            early.write(forget_count, each)
         loops = {each: Loop(each, each_key(each)) for each in (early, late)}
         allowed = Ceilings(total=720)
-        assert admit(late, due(loops[late], 3_600), allowed).outcome == "admitted"
+        assert admit(late, due(loops[late], 3_600), allowed).reason == "ceiling_exceeded"
+        assert (counted(early), counted(late)) == (720, 720)
         assert admit(early, due(loops[early], 3_600), allowed).outcome == "admitted"
-        assert counted(early) == 720
-        assert admit(late, due(loops[late], 7_200), allowed).reason == "ceiling_exceeded"
+
+    def test_enabling_again_what_an_earlier_release_enabled_counts_it_once(self, own_desk: Desk) -> None:
+        own_desk.publish(every(3_600))
+        own_desk.enable()
+        own_desk.write(forget_count, own_desk)
+        own_desk.now = at(1)
+        assert enable(own_desk, Ceilings(total=720))
+
+    def test_what_cannot_be_counted_keeps_nobody_from_enabling(self, own_desk: Desk) -> None:
+        damaged = another(own_desk)
+        for each in (damaged, own_desk):
+            each.publish(every(3_600))
+        damaged.enable()
+        damaged.write(forget_count, damaged)
+        broken = versions.update().where(versions.c.schedule == damaged.read(require_schedule, damaged.key).row)
+        damaged.write(lambda connection: connection.execute(broken.values(configuration="{}")))
+        assert enable(own_desk, Ceilings(total=720))
 
     def test_a_version_that_changed_hands_counts_what_it_declares_now(self, own_desk: Desk) -> None:
         own_desk.publish(every(3_600))
@@ -329,6 +359,29 @@ class TestOfAllTogether:
         assert counted(own_desk) == 720, "to publish enables nothing"
         enable(own_desk)
         assert counted(own_desk) == 43_200
+
+
+class TestSideBySide:
+    def test_of_those_that_enable_at_once_no_more_pass_than_there_is_room_for(
+        self, own_desk: Desk, own_catalog: Catalog
+    ) -> None:
+        """Each is a schedule of its own, and no lock of a schedule or an environment keeps them apart."""
+        desks = [another(own_desk) for _ in range(SOME)]
+        for each in desks:
+            each.publish(every(3_600))
+        own_desk.write(lambda _: None)  # workers beat
+        more: dict[str, Any] = {"by": "ada", "now": own_desk.now, "ceilings": Ceilings(total=720 * 5)}
+        asks = [
+            partial(activation.enable, key=each.key, reviewed=Reviewed(), content=each.content, **more)
+            for each in desks
+        ]
+        url = own_catalog.engine.url.render_as_string(hide_password=False)
+        with ExitStack() as stack:
+            processes = [open_undurable(url) for _ in desks]
+            for each in processes:
+                stack.callback(each.close)
+            answers = at_once(processes, asks)
+        assert told(answers) == {"Changed": 5, "ceiling_exceeded": SOME - 5}
 
 
 class TestCost:
