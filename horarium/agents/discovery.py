@@ -16,8 +16,8 @@ class AgentDiscovery(WireModel):
     run may take, in seconds.
     `idempotent` says that a second attempt of the same run does no harm; only then may one be made. `form` is what an
     administrator is shown for a profile of it, element by element, and `submission_schema` the JSON schema of what may be
-    saved; both have the schedule last, and only where the agent is schedulable. Both are empty for a runner of an older
-    release.
+    saved; both have the schedule last, and only where the agent is schedulable. `event_schemas` are the JSON schemas of the
+    fields that may be sent with each start event, without its `run`. All three are empty for a runner of an older release.
     """
 
     agent_class: str
@@ -33,3 +33,4 @@ class AgentDiscovery(WireModel):
     task_queue: str
     form: tuple[dict[str, Any], ...] = ()
     submission_schema: dict[str, Any] = Field(default_factory=dict)
+    event_schemas: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -12,6 +12,7 @@ from horarium.agents.agent import Agent, check_agent
 from horarium.agents.config import AgentConfig, published_view
 from horarium.agents.context import RunContext, no_heartbeat
 from horarium.agents.discovery import AgentDiscovery
+from horarium.agents.event_schemas import event_schemas
 from horarium.agents.events import CronStartEvent, StartEvent, UserMessageEvent
 from horarium.agents.host import AgentHost, Claim
 from horarium.agents.report import AgentReport, shortened
@@ -23,7 +24,9 @@ TASK_QUEUES = "horarium-agents"
 MAX_ERROR_LENGTH = 500
 """Characters of an error in a report; the traceback is in the log."""
 MAX_PUBLISHED: Final = 64 * 1024
-"""Bytes of an agent's form, and of its submission schema: both are kept for every agent version, and shown to people."""
+"""Bytes of an agent's form, of its submission schema, and of the schemas of all its start events: each is kept for every agent
+version, and shown to people.
+"""
 
 _log = structlog.get_logger(__name__)
 
@@ -108,10 +111,11 @@ class AgentRunner:
             max_run_seconds=agent.max_run_seconds,
             idempotent=agent.idempotent,
             task_queue=self.task_queue_of(agent.agent_version),
-            form=tuple(_publishable(agent, "form", published.published_form)),
+            form=tuple(_publishable(agent.config, "form", published.published_form)),
             submission_schema=_publishable(
-                agent, "submission schema", lambda: published.submission_model().model_json_schema()
+                agent.config, "submission schema", lambda: published.submission_model().model_json_schema()
             ),
+            event_schemas=_publishable(type(agent), "schema of the start events", lambda: event_schemas(agent)),
         )
 
     def _require(self, agent_version: str) -> Agent:
@@ -201,9 +205,9 @@ def _unstarted(agent_version: str, context: RunContext, error: Refused) -> Agent
     return AgentReport.failed(shortened(error.sentence, MAX_ERROR_LENGTH), cost=0)
 
 
-def _publishable(agent: Agent, what: str, made: Callable[[], Any]) -> Any:
-    """What is to be published, as JSON holds it."""
-    called = type(agent).config.__name__
+def _publishable(of: type[Agent | AgentConfig], what: str, made: Callable[[], Any]) -> Any:
+    """What is to be published of a class of the agent's author, as JSON holds it."""
+    called = of.__name__
     try:
         plain = to_jsonable_python(made())
         size = len(json.dumps(plain, allow_nan=False).encode())

@@ -22,7 +22,7 @@ from horarium.schedule.canonical import canonical_json
 from horarium.schedule.document import json_faults
 from horarium.schedule.identity import Scope
 from horarium.schedule.policy import Overlap
-from horarium.schedule.submission import submission_faults
+from horarium.schedule.submission import schema_faults, submission_faults
 from horarium.schedule.timing import TIMING
 
 CONTRACT: Final = "cron_profiles"
@@ -85,10 +85,11 @@ def parse_profile(document: object, schema: Mapping[str, Any] | None = None) -> 
     return Profile(config=copy.deepcopy(config), cron=cron, calendar=calendar, tenant_id=tenant_id)
 
 
-def parse_event(document: object, start_event: str) -> dict[str, Any]:
+def parse_event(document: object, start_event: str, schema: object = None) -> dict[str, Any]:
     """Check what a person sends to start a run by an event, `{"event": {…}}`, and return the event's own fields.
 
-    `run` is told by whoever dispatches, and the event of the calendar has nothing beside it. Raises `InvalidSchedule`.
+    `run` is told by whoever dispatches, and the event of the calendar has nothing beside it. `schema` is what the class reports
+    of the fields; where it reports none, the run alone judges them. Raises `InvalidSchedule` with all faults at once.
     """
     if found := json_faults(document):
         raise InvalidSchedule(found)
@@ -104,10 +105,14 @@ def parse_event(document: object, start_event: str) -> dict[str, Any]:
     elif start_event == CRON_START_EVENT and event:
         sentence = f"{CRON_START_EVENT} has no field but run, which is told by whoever dispatches. Send {{}}."
         faults.add("/event", "no_fields", sentence)
-    elif "run" in event:
-        faults.add("/event/run", "run_is_told", "Whoever dispatches tells the event which run it is. Leave run out.")
     else:
         _check_size(event, "/event", MAX_EVENT_BYTES, faults)
+        if "run" in event:
+            sentence = "Whoever dispatches tells the event which run it is. Leave run out."
+            faults.add("/event/run", "run_is_told", sentence)
+        own = {name: value for name, value in event.items() if name != "run"}
+        for fault in schema_faults(own, schema, at="/event"):
+            faults.add(fault.pointer, fault.code, fault.sentence)
     faults.raise_if_any()
     assert isinstance(event, dict), "a fault was noted"
     return copy.deepcopy(event)

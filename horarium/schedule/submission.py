@@ -1,8 +1,8 @@
-"""Checking a profile's settings against the schema that its agent class reports.
+"""Checking a profile's settings, and the fields of a start event, against the schemas that the agent class reports.
 
-The schema is JSON Schema as pydantic writes it, and what is looked at is what decides whether a setting is usable at all:
-types, choices, bounds, members. Patterns are left to the agent, which reads its configuration with the class that the schema
-was made from: a regular expression from outside must not keep this process busy.
+A schema is JSON Schema as pydantic writes it, and what is looked at is what decides whether a value is usable at all: types,
+choices, bounds, members. Patterns are left to the agent, which reads what it is handed with the class that the schema was made
+from: a regular expression from outside must not keep this process busy.
 """
 
 import itertools
@@ -52,8 +52,7 @@ def submission_faults(config: Mapping[str, Any], schema: Mapping[str, Any], *, a
 
     `cron` is not looked at on either side: it belongs to the platform, which has rules of its own.
     """
-    definitions = schema.get("$defs")
-    check = _Check(definitions if isinstance(definitions, dict) else {}, Faults(), itertools.repeat(True, MAX_LOOKS))
+    check = _checking(schema)
     own = dict(check.followed(schema) or {})
     if isinstance(own.get("properties"), dict):
         own["properties"] = {name: each for name, each in own["properties"].items() if name != "cron"}
@@ -61,6 +60,19 @@ def submission_faults(config: Mapping[str, Any], schema: Mapping[str, Any], *, a
         own["required"] = [name for name in own["required"] if name != "cron"]
     check.look({name: value for name, value in config.items() if name != "cron"}, own, at, 0)
     return check.faults.found
+
+
+def schema_faults(value: object, schema: object, *, at: str) -> list[Fault]:
+    """What a reported schema has against a value, such as the fields of a start event; nothing where it is no schema."""
+    check = _checking(schema)
+    check.look(value, schema, at, 0)
+    return check.faults.found
+
+
+def _checking(schema: object) -> "_Check":
+    """A look at a value by a schema, whose definitions stand at its top."""
+    definitions = schema.get("$defs") if isinstance(schema, Mapping) else None
+    return _Check(definitions if isinstance(definitions, dict) else {}, Faults(), itertools.repeat(True, MAX_LOOKS))
 
 
 class _Check:

@@ -124,6 +124,14 @@ def test_discovery_says_everything_about_an_agent():
         "task_queue": "acme/triage@1",
         "form": published.published_form(),
         "submission_schema": published.submission_model().model_json_schema(),
+        "event_schemas": {
+            "CronStartEvent": {
+                "title": "CronStartEvent",
+                "description": CronStartEvent.__doc__,
+                "type": "object",
+                "properties": {},
+            }
+        },
     }
 
 

@@ -240,6 +240,33 @@ class TestEvents:
             parse_event(document, event)
         assert [fault.pointer for fault in refused.value.faults] == [at]
 
+    @pytest.mark.parametrize(
+        ("event", "places"),
+        [
+            ({}, ["/event/folder"]),
+            ({"folder": 1, "cron": 2, "other": 3}, ["/event/other", "/event/cron", "/event/folder"]),
+            ({"run": {}, "folder": 1}, ["/event/run", "/event/folder"]),
+        ],
+    )
+    def test_fields_that_do_not_fit_what_the_class_reports_are_told_all_at_once(
+        self, event: dict[str, Any], places: list[str]
+    ) -> None:
+        """None of them is the platform's, as `cron` is in a configuration."""
+        schema = {
+            "type": "object",
+            "properties": {"folder": {"type": "string"}, "cron": {"type": "string"}},
+            "required": ["folder"],
+            "additionalProperties": False,
+        }
+        assert parse_event({"event": {"folder": "INBOX"}}, "Sweep", schema) == {"folder": "INBOX"}
+        with pytest.raises(InvalidSchedule) as refused:
+            parse_event({"event": event}, "Sweep", schema)
+        assert sorted(fault.pointer for fault in refused.value.faults) == sorted(places)
+
+    @pytest.mark.parametrize("schema", [None, {}, [], "object", {"properties": 7}, {"$ref": "#/$defs/Nothing"}])
+    def test_what_is_no_schema_says_nothing_against_an_event(self, schema: Any) -> None:
+        assert parse_event({"event": {"folder": 1}}, "Sweep", schema) == {"folder": 1}
+
 
 class TestCompiled:
     def stored(self, document: dict[str, Any] | None = None) -> dict[str, Any]:
