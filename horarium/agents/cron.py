@@ -10,11 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from horarium.agents.forms import FormElement
 from horarium.calendar import parse_cron
+from horarium.calendar.cron import POSITION_NAMES
 from horarium.errors import InvalidSchedule
 
-POSITIONS: Final = ("minute", "hour", "day_of_month", "month", "day_of_week")
-"""The five positions of cron, in their order."""
-_ANY: Final = dict.fromkeys(POSITIONS, "*")
+_ANY: Final = dict.fromkeys(POSITION_NAMES, "*")
 
 
 def _refused(error: InvalidSchedule) -> PydanticCustomError:

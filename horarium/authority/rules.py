@@ -146,12 +146,14 @@ def _agent(question: Question, facts: Facts, around: Surroundings, now: datetime
         )
         return
     lease = presence.lease_until
-    looked = {
+    looked: dict[str, Any] = {
         "agent_version": name,
         "lifecycle": presence.lifecycle,
         "lease_until": None if lease is None else lease.isoformat(),
     }
     lapsed = 0.0 if lease is None else round((now - lease).total_seconds(), 1)
+    if lapsed > 0:
+        looked["offline_seconds"] = lapsed
     if presence.lifecycle not in RUNS:
         for_how_long = f" for {lapsed} s" if lapsed > 0 else ""
         yield _against(Reason.AGENT_NOT_READY, f"Agent {name!r} is {presence.lifecycle}{for_how_long}.", **looked)
@@ -160,7 +162,6 @@ def _agent(question: Question, facts: Facts, around: Surroundings, now: datetime
             Reason.AGENT_OFFLINE,
             f"Agent {name!r} is offline: its lease lapsed {lapsed} s ago.",
             **looked,
-            offline_seconds=lapsed,
         )
 
 

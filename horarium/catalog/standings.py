@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 from horarium.catalog.schedules import Activation, Schedule, activation_of_row
 from horarium.catalog.tables import activations, schedules, versions
 from horarium.catalog.versions import Version, version_of_row
+from horarium.schedule.ledger import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,19 @@ class Standing:
     head: Version
     activation: Activation | None
     activated: Version | None
+
+    @property
+    def state(self) -> tuple[str, str | None]:
+        """Whether it fires, and why not: `enabled`, `review` with its reason, or `paused`.
+
+        What a retired schedule is called is for its contract to say.
+        """
+        current = self.activation
+        if current is not None and current.is_live:
+            return "enabled", None
+        if current is not None and current.ended_as == Reason.REVIEW:
+            return "review", current.ended_reason
+        return "paused", None
 
 
 def standings(connection: Connection, of: Sequence[Schedule]) -> list[Standing]:

@@ -37,6 +37,8 @@ MAX_KEY = 200
 """Characters of an idempotency key."""
 MAX_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that are read, once decompressed: many times the largest page."""
+LARGEST_PAGE = 50
+"""Entries of a directory that a server gives at once."""
 LONGEST_WAIT = timedelta(days=1)
 """What a server may ask to wait at the most."""
 

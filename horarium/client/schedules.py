@@ -9,12 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from horarium.client.answers import Entry, Events, Occurrences, Page, Preview, Receipt, Record
-from horarium.client.calls import Caller, ScopeLike, asking, changing, reading
+from horarium.client.calls import LARGEST_PAGE, Caller, ScopeLike, asking, changing, reading
 from horarium.errors import Fault, InvalidSchedule
 from horarium.schedule.identity import instant_text
 
 Request = Mapping[str, Any]
-_LARGEST_PAGE = 50
 
 
 class Schedules:
@@ -88,7 +87,7 @@ class Schedules:
         """All schedules of the directory, page by page. One that is published meanwhile may be left out; none comes twice."""
         after: str | None = None
         while True:
-            page = await self.list(scope, limit=_LARGEST_PAGE, after=after, include_retired=include_retired)
+            page = await self.list(scope, limit=LARGEST_PAGE, after=after, include_retired=include_retired)
             for entry in page.schedules:
                 yield entry
             if page.next_cursor is None:

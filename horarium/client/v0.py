@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from horarium.client.answers import Document, Events, Receipt, Reference
-from horarium.client.calls import Caller, ScopeLike, changing, reading
+from horarium.client.calls import LARGEST_PAGE, Caller, ScopeLike, changing, reading
 
 Request = Mapping[str, Any]
 ROOT = "/v0/schedules"
-_LARGEST_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +103,7 @@ class V0:
         """All schedules of this contract, page by page. One that is made meanwhile may be left out; none comes twice."""
         after: str | None = None
         while True:
-            page = await self.list(scope, limit=_LARGEST_PAGE, after=after)
+            page = await self.list(scope, limit=LARGEST_PAGE, after=after)
             for each in page.schedules:
                 yield each
             if page.next_cursor is None:

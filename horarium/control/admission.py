@@ -339,7 +339,7 @@ def _refused(
     ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
     run = ledger.find_run(connection, key.run_id)
     threads.tell_refused(connection, schedule, key, run, reason=objection.reason, sentence=objection.sentence, now=now)
-    profile_logs.tell_refused(connection, schedule, key, objection, now=now)
+    profile_logs.tell_refused(connection, schedule, key, objection)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.catalog.declarations import find_declarations
 from horarium.catalog.presence import find_agent
 from horarium.control.agent_classes import class_named, reported
+from horarium.control.bindings import find_run, require_run
 from horarium.errors import Refused
 from horarium.schedule.identity import Scope
 from horarium.schedule.profiles import binding_name
@@ -19,7 +19,7 @@ def described(
 ) -> dict[str, Any]:
     """What the class of a profile reports of itself, by the version that the profile's binding names, where there is one: that
     version is handed what is saved. `NotFound` with `agent_class_not_found`."""
-    run = _found_run(connection, scope, binding_name(agent_class, agent_id))
+    run = find_run(connection, scope, binding_name(agent_class, agent_id))
     named = None if run is None else str(run["agent_version"])
     return reported(connection, scope, agent_class, now=now, agent_version=named)
 
@@ -27,13 +27,7 @@ def described(
 def bound_run(connection: Connection, scope: Scope, agent_class: str, agent_id: str) -> Mapping[str, Any]:
     """The run request of a profile's binding. Raises `Refused` with `binding_missing`, or with `binding_mismatch`."""
     name = binding_name(agent_class, agent_id)
-    run = _found_run(connection, scope, name)
-    if run is None:
-        raise Refused(
-            "binding_missing",
-            f"No operator has said what runs for profile {agent_id!r} of agent class {agent_class}.",
-            next_step=f"Have {name!r} declared under `bindings` by `horarium authority apply`, then try again.",
-        )
+    run = require_run(connection, scope, name, whose=f"profile {agent_id!r} of agent class {agent_class}")
     registered = find_agent(connection, scope, str(run["agent_version"]))
     other = None if registered is None else class_named(registered)
     if other is not None and other != agent_class:
@@ -43,8 +37,3 @@ def bound_run(connection: Connection, scope: Scope, agent_class: str, agent_id: 
             next_step=f"Have a version of {agent_class} declared there, then try again.",
         )
     return run
-
-
-def _found_run(connection: Connection, scope: Scope, name: str) -> Mapping[str, Any] | None:
-    found = find_declarations(connection, scope, [("binding", name)]).get(("binding", name))
-    return None if found is None else found.facts["run"]

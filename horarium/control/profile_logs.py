@@ -50,16 +50,14 @@ def tell_one(
     tell_fates(connection, schedule, [fate])
 
 
-def tell_refused(
-    connection: Connection, schedule: Schedule, key: RunKey, objection: Objection, *, now: datetime
-) -> None:
+def tell_refused(connection: Connection, schedule: Schedule, key: RunKey, objection: Objection) -> None:
     """Tell what admission refused. Where nobody was there to take the run, it is told for how long: None if never before."""
     if schedule.contract != CONTRACT:
         return
     about = {**_about(connection, schedule), **_named(key)}
-    lease = objection.evidence.get("lease_until")
-    offline = None if lease is None else round((now - datetime.fromisoformat(lease)).total_seconds(), 1)
-    if objection.reason in _ABSENT and (offline is None or offline > 0):
+    offline = objection.evidence.get("offline_seconds")
+    holds_lease = offline is None and objection.evidence.get("lease_until") is not None
+    if objection.reason in _ABSENT and not holds_lease:
         _write(connection, "occurrence_dropped_offline", **about, offline_seconds=offline)
     else:
         _write(connection, "occurrence_refused", **about, reason=objection.reason.value, because=objection.sentence)

@@ -19,10 +19,9 @@ from horarium.control import threads
 from horarium.control.agent_classes import reported
 from horarium.control.events import reference
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE, Principal, authorize
-from horarium.control.records import MAX_PAGE
-from horarium.errors import InvalidSchedule, NotFound, Refused
+from horarium.control.records import MAX_PAGE, next_due, require_limit
+from horarium.errors import InvalidSchedule, NotFound
 from horarium.schedule.identity import Scope, instant_text
-from horarium.schedule.ledger import Reason
 from horarium.schedule.profiles import can_name, parse_profile, thread_id
 
 MAX_EVENTS: Final = 1_000
@@ -67,7 +66,7 @@ def directory(
     """A page of the profiles of a class by their ids: `{"profiles": […], "next_cursor": id or None}`, each as in `show`."""
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
-    _require_limit(limit, MAX_PAGE, "profiles")
+    require_limit(limit, MAX_PAGE, "profiles")
     found = list_profiles(connection, scope, agent_class, after=after, limit=limit + 1)
     if not found:
         reported(connection, scope, agent_class, now=now)  # raises where there is no such class
@@ -96,7 +95,7 @@ def thread(
     """
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
-    _require_limit(limit, MAX_EVENTS, "events")
+    require_limit(limit, MAX_EVENTS, "events")
     named = can_name(agent_class, agent_id)
     found = find_thread(connection, scope, thread_id(agent_class, agent_id)) if named else None
     if found is None:
@@ -139,15 +138,6 @@ def profile_not_found(scope: Scope, agent_class: str, agent_id: str) -> NotFound
     )
 
 
-def _require_limit(limit: int, most: int, what: str) -> None:
-    if not 1 <= limit <= most:
-        raise Refused(
-            "invalid_limit",
-            f"A page has 1 to {most:,} {what}, not {limit}.",
-            next_step="Continue with the next_cursor of the page before.",
-        )
-
-
 def _shown(
     connection: Connection, scope: Scope, page: Sequence[StoredProfile], *, now: datetime
 ) -> list[dict[str, Any]]:
@@ -161,7 +151,7 @@ def _document(profile: StoredProfile, standing: Standing | None, *, now: datetim
     if fault is not None:
         threads.log_malformed(profile, fault)
     state, reason = _state(standing, has_cron=cron is not None or fault is not None)
-    due = None if state != "enabled" or standing is None else _next_due(standing, now=now)
+    due = None if standing is None else next_due(standing, now=now)
     return {
         "agent_class": profile.agent_class,
         "agent_id": profile.agent_id,
@@ -199,20 +189,13 @@ def _read(
 
 
 def _state(standing: Standing | None, *, has_cron: bool) -> tuple[str, str | None]:
-    current = None if standing is None else standing.activation
-    if current is not None and current.is_live:
-        return "enabled", None
-    if standing is None or current is None or not has_cron:
+    if standing is None or standing.activation is None:
+        return "unscheduled", None
+    state, reason = standing.state
+    if state == "enabled":
+        return state, reason
+    if not has_cron:
         return "unscheduled", None
     if standing.schedule.retired_at is not None:
         return "paused", "schedule_retired: its schedule was retired, which is final."
-    if current.ended_as == Reason.REVIEW:
-        return "review", current.ended_reason
-    return "paused", None
-
-
-def _next_due(standing: Standing, *, now: datetime) -> datetime | None:
-    current, version = standing.activation, standing.activated
-    if current is None or version is None or version.fault is not None:
-        return None
-    return version.configuration.calendar.after(max(now, current.activated_at))
+    return state, reason

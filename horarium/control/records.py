@@ -42,6 +42,16 @@ def record(connection: Connection, key: ScheduleKey, *, revision: int | None = N
     return {**shown, "configuration": _configuration(version)}
 
 
+def require_limit(limit: int, most: int, what: str) -> None:
+    """Raise `Refused` with `invalid_limit` for a page of fewer than one or of more than `most`; `what` are on it, as a word."""
+    if not 1 <= limit <= most:
+        raise Refused(
+            "invalid_limit",
+            f"A page has 1 to {most:,} {what}, not {limit}.",
+            next_step="Continue with the next_cursor of the page before.",
+        )
+
+
 def directory(
     connection: Connection,
     scope: Scope,
@@ -57,12 +67,7 @@ def directory(
     be used has a `problem` and no `next_due`, and hides no other. Raises `Refused` for a limit outside of 1 to 50 and for a
     cursor that is no UUID.
     """
-    if not 1 <= limit <= MAX_PAGE:
-        raise Refused(
-            "invalid_limit",
-            f"A page has 1 to {MAX_PAGE} schedules, not {limit}.",
-            next_step="Continue with the next_cursor of the page before.",
-        )
+    require_limit(limit, MAX_PAGE, "schedules")
     behind = None if after is None else schedule_key(scope, after).schedule_id
     environment = require_environment(connection, scope)
     found = list_schedules(connection, scope, after=behind, limit=limit + 1, include_retired=include_retired)
@@ -73,7 +78,7 @@ def directory(
     for standing in standings(connection, page):
         head = standing.head
         entry = _entry(environment, standing, head, seen.get(standing.schedule.row), ready=ready)
-        due = _next_due(standing, now=now)
+        due = next_due(standing, now=now)
         name = UNREADABLE if head.is_damaged else head.configuration.name
         listed.append({"name": name, **entry, "next_due": None if due is None else instant_text(due)})
     more = len(found) > limit
@@ -150,7 +155,7 @@ def _entry(
     }
 
 
-def _next_due(standing: Standing, *, now: datetime) -> datetime | None:
+def next_due(standing: Standing, *, now: datetime) -> datetime | None:
     """The next instant that a live activation will account for; None where nothing fires, or none can be found."""
     activation, version = standing.activation, standing.activated
     if activation is None or version is None or not activation.is_live or version.fault:

@@ -12,7 +12,6 @@ answered for that time there is no room for such an entry, and the request is re
 """
 
 import uuid
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -20,7 +19,6 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
 from horarium.catalog import ledger
-from horarium.catalog.declarations import find_declarations
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import (
     Activation,
@@ -36,17 +34,18 @@ from horarium.catalog.versions import Version
 from horarium.control import activation, records, v0_events
 from horarium.control.activation import Reviewed, send_to_review
 from horarium.control.attempts import Attempt, attempt
+from horarium.control.bindings import require_run
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings, publish
 from horarium.control.receipts import Receipt, perform
-from horarium.control.records import MAX_PAGE
-from horarium.errors import Conflict, InvalidSchedule, NotFound, Refused
+from horarium.control.records import MAX_PAGE, require_limit
+from horarium.errors import Conflict, InvalidSchedule, NotFound
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, instant_text, schedule_key
 from horarium.schedule.ledger import Disposition, Fate, Reason, Span
-from horarium.schedule.v0 import CONTRACT, Target, V0Schedule, parse_v0, stored_document
+from horarium.schedule.v0 import CONTRACT, V0Schedule, parse_v0, stored_document
 
 EXHAUSTED: Final = "calendar_exhausted"
 """How the reason of an activation begins that has nothing left to run."""
@@ -231,12 +230,7 @@ def directory(
     An entry is what `show` tells. Raises `Refused` for a limit outside of 1 to 50 and for a cursor that is no UUID.
     """
     authorize(principal, scope, required_scope)
-    if not 1 <= limit <= MAX_PAGE:
-        raise Refused(
-            "invalid_limit",
-            f"A page has 1 to {MAX_PAGE} schedules, not {limit}.",
-            next_step="Continue with the next_cursor of the page before.",
-        )
+    require_limit(limit, MAX_PAGE, "schedules")
     behind = None if after is None else schedule_key(scope, after).schedule_id
     require_environment(connection, scope)
     found = list_schedules(connection, scope, after=behind, limit=limit + 1, include_retired=True, contract=CONTRACT)
@@ -266,14 +260,8 @@ def events(
 
 
 def _shown(standing: Standing) -> dict[str, Any]:
-    schedule, version, current = standing.schedule, standing.head, standing.activation
-    state, reason = "paused", None
-    if schedule.retired_at is not None:
-        state = "disabled"
-    elif current is not None and current.is_live:
-        state = "enabled"
-    elif current is not None and current.ended_as == Reason.REVIEW:
-        state, reason = "review", current.ended_reason
+    schedule, version = standing.schedule, standing.head
+    state, reason = ("disabled", None) if schedule.retired_at is not None else standing.state
     faults = {version.fault, None if standing.activated is None else standing.activated.fault} - {None}
     return {
         "schedule_id": schedule.key.schedule_id,
@@ -329,7 +317,9 @@ def _goes_on(current: Activation) -> bool:
 def _store(
     connection: Connection, key: ScheduleKey, asked: V0Schedule, *, by: str, now: datetime, receipt_id: str
 ) -> None:
-    document = stored_document(asked, _bound_run(connection, key.scope, asked.target))
+    target = asked.target
+    whose = f"agent {target.agent_id!r} in workspace {target.workspace_id!r}"
+    document = stored_document(asked, require_run(connection, key.scope, target.binding, whose=whose))
     publish(
         connection,
         key,
@@ -341,19 +331,6 @@ def _store(
         contract=CONTRACT,
         receipt_id=receipt_id,
     )
-
-
-def _bound_run(connection: Connection, scope: Scope, target: Target) -> Mapping[str, Any]:
-    wanted = ("binding", target.binding)
-    found = find_declarations(connection, scope, [wanted]).get(wanted)
-    if found is None:
-        raise Refused(
-            "binding_missing",
-            f"No operator has said what runs for agent {target.agent_id!r} in workspace {target.workspace_id!r}.",
-            next_step=f"Have {target.binding!r} declared under `bindings` by `horarium authority apply`, then try again.",
-        )
-    run: Mapping[str, Any] = found.facts["run"]
-    return run
 
 
 def _enable(

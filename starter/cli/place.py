@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from starter.cli.v0_place import V0Schedules
 
 Document = dict[str, Any]
+LARGEST_PAGE = 1_000
+"""Lines of a ledger, events or instants that the API gives at once."""
 SERVER_VARIABLE = "HORARIUM_SERVER"
 TOKEN_VARIABLE = "HORARIUM_TOKEN"  # noqa: S105 - the variable's name, and no token
 

@@ -7,12 +7,10 @@ from typing import Any, TypeVar
 from horarium.client import Client, Problem, Unreachable, problems
 from horarium.errors import InvalidSchedule, NotAdmissible, Refused, Unavailable
 from horarium.schedule.identity import Scope
-from starter.cli.place import TOKEN_VARIABLE, Document, Lines
+from starter.cli.place import LARGEST_PAGE, TOKEN_VARIABLE, Document, Lines
 from starter.cli.remote_profiles import RemoteProfiles
 from starter.cli.remote_v0 import RemoteV0
 
-LARGEST_PAGE = 1_000
-"""Lines of a ledger, events or instants that the API gives at once."""
 T = TypeVar("T")
 
 

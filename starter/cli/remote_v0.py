@@ -5,10 +5,7 @@ from typing import Any
 
 from horarium.client import Client
 from horarium.schedule.identity import Scope
-from starter.cli.v0_place import Document
-
-LARGEST_PAGE = 1_000
-"""Events that the API gives at once."""
+from starter.cli.place import LARGEST_PAGE, Document
 
 
 class RemoteV0:

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from horarium.agents import AgentConfig, CronInput, CronSchedule, presets_in
-from horarium.agents.cron import POSITIONS
 from horarium.calendar import parse_cron
+from horarium.calendar.cron import POSITION_NAMES
 from horarium.errors import InvalidSchedule
 
 WEEKDAYS = {
@@ -67,11 +67,11 @@ def test_a_schedule_is_an_object(document):
     assert [loc for loc, _, _ in faults(document)] == [()]
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", POSITION_NAMES)
 @pytest.mark.parametrize("text", ["99", "", " 1", "x", "5-1", "*/99", "@daily", "1,,2", "?", "L", "{x}", "1\n"])
 def test_a_bad_position_is_refused_at_itself_with_the_calendars_own_sentence(name, text):
     with pytest.raises(InvalidSchedule) as refused:
-        parse_cron({each: text if each == name else "*" for each in POSITIONS}, "UTC")
+        parse_cron({each: text if each == name else "*" for each in POSITION_NAMES}, "UTC")
     said = " ".join(fault.sentence for fault in refused.value.faults)
     code = refused.value.faults[0].code
     assert faults(WEEKDAYS | {name: text}) == [((name,), code, said)]
@@ -119,7 +119,7 @@ def test_every_preset_is_a_whole_schedule_on_the_clock_of_its_zone():
     assert presets["Every weekday at 07:30"] == CronSchedule(
         **WEEKDAYS | {"day_of_week": "1-5", "timezone": "America/New_York"}
     )
-    crons = {name: " ".join(getattr(schedule, each) for each in POSITIONS) for name, schedule in presets.items()}
+    crons = {name: " ".join(getattr(schedule, each) for each in POSITION_NAMES) for name, schedule in presets.items()}
     assert crons == {
         "Every hour": "0 * * * *",
         "Every day at 06:00": "0 6 * * *",
@@ -143,7 +143,7 @@ def test_the_bounds_and_names_that_are_shown_are_those_that_the_calendar_takes(n
 
     def takes(text: str) -> bool:
         try:
-            CronSchedule.model_validate(dict.fromkeys(POSITIONS, "*") | {control["name"]: text, "timezone": "UTC"})
+            CronSchedule.model_validate(dict.fromkeys(POSITION_NAMES, "*") | {control["name"]: text, "timezone": "UTC"})
         except ValidationError:
             return False
         return True

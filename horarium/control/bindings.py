@@ -1,0 +1,28 @@
+"""What an operator has said that runs for a name: the run request of a binding (DESIGN.md, section 8)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.catalog.declarations import find_declarations
+from horarium.errors import Refused
+from horarium.schedule.identity import Scope
+
+
+def find_run(connection: Connection, scope: Scope, name: str) -> Mapping[str, Any] | None:
+    """The run request of the binding of this name, or None where there is none."""
+    found = find_declarations(connection, scope, [("binding", name)]).get(("binding", name))
+    return None if found is None else found.facts["run"]
+
+
+def require_run(connection: Connection, scope: Scope, name: str, *, whose: str) -> Mapping[str, Any]:
+    """As `find_run`; `Refused` with `binding_missing` where there is none. `whose` says for whom, as in "agent 'codex'"."""
+    run = find_run(connection, scope, name)
+    if run is None:
+        raise Refused(
+            "binding_missing",
+            f"No operator has said what runs for {whose}.",
+            next_step=f"Have {name!r} declared under `bindings` by `horarium authority apply`, then try again.",
+        )
+    return run
