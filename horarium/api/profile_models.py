@@ -136,7 +136,7 @@ class Thread(Answer):
 class ProfileReceipt(Receipt):
     """The proof of one accepted change of a profile. It is not the present state."""
 
-    operation: str = Field(description="`profile_save`, `profile_delete` or `profile_trigger`.")
+    operation: str = Field(description="`profile_save`, `profile_clear`, `profile_delete` or `profile_trigger`.")
     agent_class: str | None = None
     agent_id: str | None = None
     thread_id: str | None = None

@@ -128,6 +128,14 @@ def save_profile(
         )
 
 
+def change_config(
+    connection: Connection, profile: StoredProfile, config: Mapping[str, Any], *, by: str, now: datetime
+) -> None:
+    """Replace the configuration of a profile, and nothing else of it."""
+    values = {"config": canonical_json(config).decode(), "changed_at": now, "changed_by": by}
+    connection.execute(update(profiles).where(profiles.c.id == profile.row).values(**values))
+
+
 def delete_profile(connection: Connection, profile: StoredProfile, *, by: str, now: datetime) -> None:
     """Mark a profile as deleted. Its row stays, and so does whatever names it."""
     connection.execute(

@@ -199,6 +199,24 @@ class Profiles:
         )
         return self._caller.send(call, ProfileReceipt)
 
+    def clear(
+        self, scope: ScopeLike, agent_class: str, agent_id: str, idempotency_key: str
+    ) -> Coroutine[Any, Any, ProfileReceipt]:
+        """Take the cron out of a profile, so that it fires no more; a human session alone may. The rest of it stays."""
+        call = changing(
+            "clearing of the profile",
+            scope,
+            agent_class,
+            "profiles",
+            agent_id,
+            "cron",
+            request=None,
+            key=idempotency_key,
+            method="DELETE",
+            root=ROOT,
+        )
+        return self._caller.send(call, ProfileReceipt)
+
     def delete(
         self, scope: ScopeLike, agent_class: str, agent_id: str, idempotency_key: str
     ) -> Coroutine[Any, Any, ProfileReceipt]:

@@ -1,4 +1,4 @@
-"""Cron profiles (seed 004): saving, deleting and starting one by hand, in the words of their contract, on the same engine.
+"""Cron profiles (seed 004) in the words of their contract, on the same engine: saved, cleared, deleted and started by hand.
 
 A profile with a cron is a schedule whose runs have no user. To save it is publication and activation in one transaction, by a
 person; where nothing changed, no version is made and what is enabled stays. To clear its cron, or to delete it, pauses the
@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
 from horarium.catalog.environments import Environment
-from horarium.catalog.profiles import delete_profile, find_profile, save_profile
+from horarium.catalog.profiles import StoredProfile, change_config, delete_profile, find_profile, save_profile
 from horarium.catalog.schedules import find_activation, require_schedule, require_version
 from horarium.control.agent_classes import class_not_found, class_of, classes
 from horarium.control.events import reference
@@ -25,7 +25,7 @@ from horarium.control.profile_schedules import ScheduleChange
 from horarium.control.profile_starts import trigger
 from horarium.control.publication import calendar_warnings
 from horarium.control.receipts import Receipt, perform
-from horarium.errors import Refused
+from horarium.errors import InvalidSchedule, Refused
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
 from horarium.schedule.identity import ActivationKey, Scope, schedule_key
@@ -37,7 +37,7 @@ from horarium.schedule.profiles import (
     thread_id,
 )
 
-__all__ = ["class_of", "classes", "delete", "directory", "save", "show", "thread", "trigger"]
+__all__ = ["class_of", "classes", "clear", "delete", "directory", "save", "show", "thread", "trigger"]
 
 
 def save(  # noqa: PLR0917 - the order of every operation: who, where, which, what, and the key
@@ -103,6 +103,37 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
     )
 
 
+def clear(  # noqa: PLR0917 - the order of every operation: who, where, which, what, and the key
+    connection: Connection,
+    principal: Principal,
+    scope: Scope,
+    agent_class: str,
+    agent_id: str,
+    key: str,
+    *,
+    now: datetime,
+    required_scope: str = WRITE_SCOPE,
+) -> Receipt:
+    """Take the cron out of a profile and pause its schedule. The rest of the profile stays as it is, and is not judged: what
+    its class has become meanwhile keeps nobody from stopping it.
+
+    A stored configuration that cannot be read is left alone, and the receipt warns of it; the schedule is paused all the same.
+    """
+    authorize(principal, scope, required_scope, human=True)
+    require_name(scope, agent_class, agent_id)
+
+    def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        profile = require_profile(connection, scope, agent_class, agent_id)
+        ended = ScheduleChange(connection, scope, principal.name, now, receipt_id).paused(profile.schedule_id)
+        warnings = _without_cron(connection, profile, by=principal.name, now=now)
+        return _about(connection, scope, agent_class, agent_id, profile.schedule_id, ended=ended, warnings=warnings)
+
+    body = {"agent_class": agent_class, "agent_id": agent_id}
+    return perform(
+        connection, scope, principal, key, operation="profile_clear", body=body, expected=None, now=now, act=act
+    )
+
+
 def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, what, and the key
     connection: Connection,
     principal: Principal,
@@ -128,6 +159,16 @@ def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, 
     return perform(
         connection, scope, principal, key, operation="profile_delete", body=body, expected=None, now=now, act=act
     )
+
+
+def _without_cron(connection: Connection, profile: StoredProfile, *, by: str, now: datetime) -> tuple[str, ...]:
+    try:
+        config = profile.config
+    except InvalidSchedule as error:
+        return (f"The stored config was left as it is, since it cannot be read: {error.faults[0].sentence}",)
+    if config.get("cron") is not None:
+        change_config(connection, profile, {**config, "cron": None}, by=by, now=now)
+    return ()
 
 
 def _not_schedulable(agent_class: str) -> Refused:

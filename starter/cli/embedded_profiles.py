@@ -59,6 +59,13 @@ class EmbeddedProfiles:
             )
         return receipt.document
 
+    async def clear(self, agent_class: str, agent_id: str, key: str) -> Document:
+        """Take the cron out of a profile."""
+        receipt = await self._catalog.write(
+            profiles.clear, self._person, self._settings.scope, agent_class, agent_id, key, now=_now()
+        )
+        return receipt.document
+
     async def delete(self, agent_class: str, agent_id: str, key: str) -> Document:
         """Delete a profile."""
         receipt = await self._catalog.write(

@@ -150,11 +150,9 @@ async def _checked(file: str, agent_class: str, where: Where) -> Any:
 async def clear(agent_class: str, agent_id: str, *, review: Review, where: Where, output: Output | None) -> int:
     """Take the cron out of a profile, so that it fires no more, and leave the rest as it is."""
     async with reach(where) as place:
-        present = await place.profiles.show(agent_class, agent_id)
-        request = {"config": {**(present["config"] or {}), "cron": None}, "tenant_id": present["tenant_id"]}
         receipt = await send_once(
-            lambda asked, key: place.profiles.save(agent_class, agent_id, asked, key),
-            request,
+            lambda _, key: place.profiles.clear(agent_class, agent_id, key),
+            {},
             review,
             where,
             look=_command("get", agent_class, agent_id),

@@ -34,6 +34,10 @@ class RemoteProfiles:
         """Save a profile."""
         return await self._document(self._profiles.save(self._scope, agent_class, agent_id, request, key))
 
+    async def clear(self, agent_class: str, agent_id: str, key: str) -> Document:
+        """Take the cron out of a profile."""
+        return await self._document(self._profiles.clear(self._scope, agent_class, agent_id, key))
+
     async def delete(self, agent_class: str, agent_id: str, key: str) -> Document:
         """Delete a profile."""
         return await self._document(self._profiles.delete(self._scope, agent_class, agent_id, key))

@@ -348,8 +348,13 @@ def test_answers_are_what_the_page_promises(api, agent_id):
     models.AgentClass.model_validate(api.get(f"{ROOT}/Triage?{HERE}").json())
     models.Profiles.model_validate(api.get(f"{ROOT}/Triage/profiles?{HERE}").json())
     models.Profile.model_validate(api.get(at(agent_id)).json())
-    receipts.append(api.ask("DELETE", at(agent_id), key=new()).json())
-    assert [each["operation"] for each in receipts] == ["profile_save", "profile_trigger", "profile_delete"]
+    receipts += [api.ask("DELETE", at(agent_id, part), key=new()).json() for part in ("/cron", "")]
+    assert [each["operation"] for each in receipts] == [
+        "profile_save",
+        "profile_trigger",
+        "profile_clear",
+        "profile_delete",
+    ]
     told = models.ProfileReceipt.model_fields["operation"].description
     for each in receipts:
         models.ProfileReceipt.model_validate(each)
@@ -357,7 +362,28 @@ def test_answers_are_what_the_page_promises(api, agent_id):
         assert f"`{each['operation']}`" in told
 
 
-# Deleting
+# Clearing and deleting
+
+
+def test_a_cleared_profile_fires_no_more_and_keeps_its_settings(api, agent_id):
+    saved = save(api, agent_id).json()
+    api.hands.calls.clear()
+    key = new()
+    cleared = api.ask("DELETE", at(agent_id, "/cron"), key=key)
+    assert cleared.status_code == 200, cleared.text
+    assert (cleared.json()["enabled"], cleared.json()["ended_generation"]) == (False, saved["generation"])
+    assert api.hands.calls == [("nudge", (saved["generation"], "pause"))]
+    shown = api.get(at(agent_id)).json()
+    assert (shown["state"], shown["config"]) == ("unscheduled", {**submission()["config"], "cron": None})
+    assert api.ask("DELETE", at(agent_id, "/cron"), key=key).json()["replayed"] is True
+    refused = trigger(api, agent_id)
+    assert (code(refused), refused.json()["next_step"]) == (
+        (409, "not_enabled"),
+        "Save it with a cron, then try again.",
+    )
+    assert code(api.ask("DELETE", at("never-saved", "/cron"), key=new())) == (404, "profile_not_found")
+    by_program = api.ask("DELETE", at(agent_id, "/cron"), key=new(), by=PROGRAM)
+    assert code(by_program) == (403, "human_session_required")
 
 
 def test_a_deleted_profile_fires_no_more_and_is_taken_up_again_when_it_is_saved(api, agent_id):

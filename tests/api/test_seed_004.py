@@ -55,7 +55,7 @@ HELD = {
     ),
     "AgentRunner derives is_schedulable during discovery; it is persisted and surfaced through the agent DTOs.": (
         "agents/test_agent.py::test_discovery_says_everything_about_an_agent",
-        "control/test_profiles.py::test_versions_of_one_class_are_one_and_can_what_the_last_seen_can",
+        "control/test_profiles.py::test_versions_of_one_class_are_one_and_can_what_the_newest_can",
         "api/test_profiles.py::test_classes_say_what_they_can_do_by_what_they_handle",
         "client/test_profiles.py::test_a_profile_is_saved_run_cleared_and_deleted",
         "cli/test_profiles.py::test_classes_show_which_agents_reported_themselves",

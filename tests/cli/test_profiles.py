@@ -106,6 +106,8 @@ def test_the_life_of_a_profile(profile, write):
     assert (cleared["enabled"], cleared["ended_generation"]) == (False, saved["generation"])
     (kept,) = profile("get", "Triage", "support")
     assert (kept["cron"], kept["config"]["folder"], kept["tenant_id"]) == (None, "INBOX", "acme-support")
+    assert cleared["operation"] == "profile_clear"
+    assert "Save it with a cron" in profile("trigger", "Triage", "support", status=1)
     (deleted,) = profile("delete", "Triage", "support")
     assert deleted["operation"] == "profile_delete"
     assert "profile_not_found" in profile("get", "Triage", "support", status=1)

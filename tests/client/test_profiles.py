@@ -60,6 +60,13 @@ CALLS = {
         f"{ONE}?{HERE}",
         None,
     ),
+    "clear": (
+        lambda c: c.profiles.clear(SCOPE, "Triage", "support", "k 1"),
+        RECEIPT,
+        "DELETE",
+        f"{ONE}/cron?{HERE}",
+        None,
+    ),
     "trigger": (
         lambda c: c.profiles.trigger(SCOPE, "Triage", "support", "k 1"),
         RECEIPT,
@@ -82,7 +89,7 @@ CALLS = {
         None,
     ),
 }
-MUTATIONS = ("save", "delete", "trigger", "trigger by another event")
+MUTATIONS = ("save", "clear", "delete", "trigger", "trigger by another event")
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -166,8 +173,8 @@ def test_a_profile_is_saved_run_cleared_and_deleted(api):
                 SCOPE, "Triage", "support", key(), start_event="Sweep", event={"folder": "Old"}
             )
             assert run.run_id is not None
-            cleared = await us.profiles.save(SCOPE, "Triage", "support", submission(cron=None), key())
-            assert cleared.enabled is False
+            cleared = await us.profiles.clear(SCOPE, "Triage", "support", key())
+            assert (cleared.operation, cleared.enabled) == ("profile_clear", False)
             assert (await us.profiles.delete(SCOPE, "Triage", "support", key())).operation == "profile_delete"
 
     api.run(live())

@@ -98,6 +98,9 @@ class Profiler:
     def look_at(self) -> None:
         self.desk.key = schedule_key(self.scope, profile_schedule_id(self.scope, self.agent_class, self.agent_id))
 
+    def clear(self, key: str | None = None) -> Receipt:
+        return self._named(self.desk.write, profiles.clear, key or new_key(), now=self.desk.now)
+
     def delete(self, key: str | None = None) -> Receipt:
         return self._named(self.desk.write, profiles.delete, key or new_key(), now=self.desk.now)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import func, update
+from sqlalchemy import func, select, update
 from structlog.testing import capture_logs
 
 from horarium.catalog import Catalog, presence
@@ -178,18 +178,19 @@ class TestSaving:
             (principal(scopes="other"), "scope_missing"),
         ):
             profiler.who = who
-            for act in (profiler.save, profiler.delete, profiler.trigger):
+            for act in (profiler.save, profiler.clear, profiler.delete, profiler.trigger):
                 assert code_of(act, Forbidden) == code
         profiler.who = principal(org_id="other")
-        for act in (profiler.save, profiler.delete, profiler.trigger, profiler.show):
+        for act in (profiler.save, profiler.clear, profiler.delete, profiler.trigger, profiler.show):
             assert code_of(act, NotFound) == "environment_not_found"
 
     def test_a_lost_answer_is_asked_for_again(self, profiler: Profiler) -> None:
-        keys = [new_key() for _ in range(3)]
+        keys = [new_key() for _ in range(4)]
         acts: list[Callable[[], Any]] = [
             lambda: profiler.save(key=keys[0]),
             lambda: profiler.trigger(key=keys[1]),
-            lambda: profiler.delete(keys[2]),
+            lambda: profiler.clear(keys[2]),
+            lambda: profiler.delete(keys[3]),
         ]
         for act in acts:
             first, again = act(), act()
@@ -328,6 +329,75 @@ class TestChanging:
         caller = Caller(profiler.desk)
         assert not caller.set(caller.about(reference, 1, enabled=False)).document["enabled"]
         assert profiler.show()["state"] == "paused"
+
+
+class TestClearing:
+    def test_it_takes_the_cron_out_and_leaves_the_rest_as_it_is(self, profiler: Profiler) -> None:
+        first = profiler.save(saved(folder="a", tenant_id="acme")).document
+        profiler.desk.now = at(30)
+        receipt = profiler.clear().document
+        assert (receipt["operation"], receipt["enabled"], receipt["ended_generation"]) == ("profile_clear", False, 1)
+        assert (receipt["schedule_id"], receipt["warnings"]) == (first["schedule_id"], [])
+        shown = profiler.show()
+        assert (shown["state"], shown["config"], shown["tenant_id"]) == (
+            "unscheduled",
+            {"folder": "a", "cron": None},
+            "acme",
+        )
+        assert shown["changed_at"] == "2026-11-30T12:00:30Z"
+        profiler.save(saved(folder="a"))
+        profiler.check()
+
+    def test_what_the_class_has_become_keeps_nobody_from_it(self, profiler: Profiler) -> None:
+        two_versions(profiler)
+        profiler.save(saved(folder="a"))
+        profiler.register(
+            f"{profiler.agent_class.lower()}@1",
+            agent_class=profiler.agent_class,
+            start_events=["UserMessageEvent"],
+            is_schedulable=False,
+            submission_schema={"additionalProperties": False},
+        )
+        assert places_of(lambda: profiler.save(saved(None, folder="a"))) == ["/config/folder"]
+        profiler.clear()
+        assert profiler.show()["config"] == {"folder": "a", "cron": None}
+
+    def test_a_config_that_cannot_be_read_is_left_and_told_and_fires_no_more(self, profiler: Profiler) -> None:
+        profiler.save(saved(folder="a"))
+        damage_config(profiler)
+        receipt = profiler.clear().document
+        assert not receipt["enabled"]
+        (warning,) = receipt["warnings"]
+        assert "left as it is" in warning
+        assert profiler.desk.read(stored_config, profiler) == "no JSON at all"
+        assert profiler.show()["state"] == "paused"
+
+    def test_a_cron_that_is_none_is_cleared_too(self, profiler: Profiler) -> None:
+        profiler.save(saved(folder="a"))
+        damage_cron(profiler)
+        profiler.clear()
+        assert (profiler.show()["fault"], profiler.show()["config"]) == (None, {"folder": "a", "cron": None})
+
+    def test_what_has_no_cron_is_left_as_it_is(self, profiler: Profiler) -> None:
+        profiler.save({"config": {"folder": "a"}})
+        profiler.desk.now = at(30)
+        receipt = profiler.clear().document
+        assert (receipt["schedule_id"], receipt["enabled"], receipt["ended_generation"]) == (None, False, None)
+        shown = profiler.show()
+        assert (shown["config"], shown["changed_at"]) == ({"folder": "a"}, "2026-11-30T12:00:00Z")
+
+    def test_it_loses_nothing_that_another_has_saved_meanwhile(self, profiler: Profiler) -> None:
+        profiler.save(saved(folder="a"))
+        profiler.show()
+        profiler.save(saved(folder="b"))
+        profiler.clear()
+        assert profiler.show()["config"] == {"folder": "b", "cron": None}
+
+    def test_what_is_not_there_cannot_be_cleared(self, profiler: Profiler) -> None:
+        assert code_of(profiler.clear, NotFound) == "profile_not_found"
+        profiler.save()
+        profiler.delete()
+        assert code_of(profiler.clear, NotFound) == "profile_not_found"
 
 
 class TestCeilings:
@@ -611,6 +681,11 @@ class TestByHand:
 
 def damage_config(profiler: Profiler) -> None:
     _set(profiler, config="no JSON at all")
+
+
+def stored_config(connection: Any, profiler: Profiler) -> Any:
+    mine = (rows.c.agent_class == profiler.agent_class) & (rows.c.agent_id == profiler.agent_id)
+    return connection.execute(select(rows.c.config).where(mine)).scalar_one()
 
 
 def damage_cron(profiler: Profiler) -> None:

@@ -192,6 +192,39 @@ async def delete_profile(
     return _answer(call, receipt)
 
 
+@router.delete(
+    f"{_PROFILE}/cron",
+    **operation(
+        models.ProfileReceipt,
+        examples.receipt("profile_clear", enabled=False, ended_generation=1, generation=2),
+        why="The profile has no cron. The receipt proves this operation; it is not the present state.",
+        refuses=_CHANGES,
+        keyed=True,
+    ),
+)
+async def clear_profile(
+    call: AuthorizedByQuery, agent_class: AgentClass, agent_id: AgentId, request: Request, _query: Here
+) -> JSONResponse:
+    """Take the cron out of a profile, so that it fires no more; a human session only. Its schedule is paused.
+
+    The rest of its config stays as it is and is not judged again. One that cannot be read is left alone, and `warnings` says
+    so.
+    """
+    require_human(call.principal)
+    key, service = idempotency_key(request), call.service
+    receipt = await service.write(
+        profiles.clear,
+        call.principal,
+        call.scope,
+        agent_class,
+        agent_id,
+        key,
+        now=service.now(),
+        required_scope=service.required_scope,
+    )
+    return _answer(call, receipt)
+
+
 @router.get(f"{_PROFILE}/thread", **operation(models.Thread, examples.THREAD))
 async def get_thread(
     call: OperatingByQuery, agent_class: AgentClass, agent_id: AgentId, query: Annotated[ThreadQuery, Query()]
