@@ -22,7 +22,7 @@ from temporalio.api.schedule.v1 import (
     StructuredCalendarSpec,
 )
 
-from horarium.calendar.calendars import EPOCH, Calendar
+from horarium.calendar.calendars import EPOCH, FIRST_SECOND, LAST_SECOND, Calendar
 from horarium.calendar.faults import Faults, shown
 from horarium.calendar.instants import ANY_END, ANY_START
 from horarium.calendar.translation import ranges
@@ -48,7 +48,10 @@ _FIELDS: Final = {
     "year": "year",
 }
 """Our fields, and how Temporal's JSON calls them."""
+_TOLD_BEFORE: Final = frozenset({"no_rules", "not_a_timestamp"})
+"""Codes of our own contract for what was told where it stands: that there is no rule, or that a bound is none."""
 _LARGEST_VALUE: Final = 9_999
+_NANOSECONDS: Final = 1_000_000_000
 _EVERY_DAY_OF_MONTH: Final = [{"start": 1, "end": 31, "step": 1}]
 _EVERY_WEEKDAY: Final = [{"start": 0, "end": 6, "step": 1}]
 _OVERLAPS: Final = {
@@ -144,8 +147,8 @@ def _calendar(spec: ScheduleSpec, faults: Faults) -> tuple[dict[str, Any], dict[
         "timezone": spec.timezone_name or "UTC",
         "calendars": [rule for _, rule in rules],
         "intervals": [interval for _, interval in intervals],
-        "start_at": _bound(spec.start_time) if spec.HasField("start_time") else ANY_START,
-        "end_at": _bound(spec.end_time) if spec.HasField("end_time") else ANY_END,
+        "start_at": _bound(spec.start_time, "/spec/startTime", faults) if spec.HasField("start_time") else ANY_START,
+        "end_at": _bound(spec.end_time, "/spec/endTime", faults) if spec.HasField("end_time") else ANY_END,
     }
     if not spec.structured_calendar and not spec.interval:
         faults.add("/spec", "no_rules", "It is never due by itself: it has neither calendars nor intervals.")
@@ -174,9 +177,14 @@ def _rule(native: StructuredCalendarSpec, index: int, faults: Faults) -> dict[st
             return None
         mask = 0
         for each in found:
+            if min(each.start, each.end, each.step) < 0:
+                at = f"/spec/structuredCalendar/{index}/{theirs}"
+                sentence = f"{each.start} to {each.end} by {each.step} is no range: nothing in it is less than zero."
+                faults.add(at, "out_of_range", sentence)
+                return None
             end, step = max(each.start, each.end), max(each.step, 1)
             # Nothing beyond our own bounds is let through below; here a number must only not fill the memory.
-            start, end = (min(max(value, 0), _LARGEST_VALUE + 1) for value in (each.start, end))
+            start, end = (min(value, _LARGEST_VALUE + 1) for value in (each.start, end))
             mask |= sum(1 << value for value in range(start, end + 1, step))
         rule[name] = ranges(mask)
     return rule
@@ -198,9 +206,17 @@ def _interval(native: IntervalSpec, index: int, faults: Faults) -> dict[str, int
     return found
 
 
-def _bound(native: Timestamp) -> str:
-    """A bound without its fraction. The server compares whole seconds, too: it runs the second that the start has cut."""
-    return f"{(EPOCH + timedelta(seconds=native.seconds)).isoformat().removesuffix('+00:00')}Z"
+def _bound(native: Timestamp, at: str, faults: Faults) -> str | None:
+    """A bound without its fraction. The server compares whole seconds, too: it runs the second that the start has cut.
+
+    None with a fault for what lies outside of the years that have a date.
+    """
+    seconds = native.seconds + native.nanos // _NANOSECONDS
+    if not FIRST_SECOND <= seconds <= LAST_SECOND:
+        sentence = f"{seconds} s after 1970 lies outside of the years 1 to 9999. Set another one there, or none."
+        faults.add(at, "out_of_range", sentence)
+        return None
+    return f"{(EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix('+00:00')}Z"
 
 
 def _policy(native: SchedulePolicies, choices: Choices, faults: Faults) -> dict[str, Any]:
@@ -213,21 +229,21 @@ def _policy(native: SchedulePolicies, choices: Choices, faults: Faults) -> dict[
             f"{name} ends a run that was admitted, for the next one; nothing here does. Choose another one there."
         )
         faults.add("/policies/overlapPolicy", "overlap", sentence)
-    window = choices.catchup_window
-    if window is None:
-        window = native.catchup_window.ToTimedelta()
-        whole = not native.catchup_window.nanos
-        if not (whole and MIN_CATCHUP_WINDOW <= window <= MAX_CATCHUP_WINDOW):
-            least, most = (int(each.total_seconds()) for each in (MIN_CATCHUP_WINDOW, MAX_CATCHUP_WINDOW))
+    least, most = (int(each.total_seconds()) for each in (MIN_CATCHUP_WINDOW, MAX_CATCHUP_WINDOW))
+    if choices.catchup_window is not None:
+        window = int(choices.catchup_window.total_seconds())
+    else:
+        window = native.catchup_window.seconds
+        if native.catchup_window.nanos or not least <= window <= most:
             sentence = (
                 f"A catch-up window of {_seconds(native.catchup_window)} s has no equal; here it is {least} to {most} whole "
                 "seconds. Choose one with --catchup-window."
             )
             faults.add("/policies/catchupWindow", "catchup_window", sentence)
-            window = MIN_CATCHUP_WINDOW
+            window = least
     return {
         "overlap": (overlap or Overlap.SKIP).value,
-        "catchup_window_seconds": int(window.total_seconds()),
+        "catchup_window_seconds": window,
         "pause_on_failure": native.pause_on_failure,
     }
 
@@ -240,8 +256,8 @@ def _check_rest(document: dict[str, Any], origins: Mapping[str, list[int]], faul
         told = set()
         for fault in refused.faults:
             place = _place(fault.pointer, origins)
-            # That there is no rule was told where it is so; or the fault of the only one was.
-            if fault.code != "no_rules" and (place, fault.code) not in told:
+            # Of no rule: or the fault of the only one was told.
+            if fault.code not in _TOLD_BEFORE and (place, fault.code) not in told:
                 faults.add(place, fault.code, fault.sentence)
                 told.add((place, fault.code))
         return None
@@ -317,4 +333,4 @@ def _what_ran(action: ScheduleAction) -> str:
 
 
 def _seconds(duration: Duration) -> str:
-    return f"{duration.ToNanoseconds() / 1_000_000_000:g}"
+    return f"{duration.ToNanoseconds() / _NANOSECONDS:g}"

@@ -15,6 +15,7 @@ from temporalio.api.enums.v1 import ScheduleOverlapPolicy as ProtoOverlap
 from temporalio.api.schedule.v1 import IntervalSpec, SchedulePolicies, StructuredCalendarSpec
 from temporalio.api.schedule.v1 import Schedule as ProtoSchedule
 from temporalio.api.schedule.v1 import ScheduleSpec as ProtoSpec
+from temporalio.api.schedule.v1 import ScheduleState as ProtoState
 from temporalio.api.workflowservice.v1 import ListScheduleMatchingTimesRequest
 from temporalio.client import (
     Client,
@@ -345,6 +346,17 @@ def test_a_schedule_that_goes_on_is_noted(native, take):
 TODAY = datetime(2027, 1, 15, tzinfo=UTC)
 
 
+def each_day(*, hour: dict[str, int]) -> StructuredCalendarSpec:
+    return StructuredCalendarSpec(
+        second=[{"start": 0}],
+        minute=[{"start": 30}],
+        hour=[hour],
+        day_of_month=[{"start": 1, "end": 31}],
+        month=[{"start": 1, "end": 12}],
+        day_of_week=[{"start": 0, "end": 6}],
+    )
+
+
 def described(**parts: Any) -> ProtoSchedule:
     spec = ProtoSpec(interval=[IntervalSpec(interval=Duration(seconds=60))])
     schedule = ProtoSchedule(spec=spec, policies=SchedulePolicies(catchup_window=Duration(seconds=60)))
@@ -378,6 +390,22 @@ UNUSUAL = {
         "/spec/endTime",
         "end_before_start",
     ),
+    "a start beyond the years": ({"spec": ProtoSpec(start_time=Timestamp(seconds=10**15))}, "/spec/startTime", "out_of_range"),
+    "a start before year 1": ({"spec": ProtoSpec(start_time=Timestamp(seconds=-62_135_596_801))}, "/spec/startTime", "out_of_range"),
+    "an end after year 9999": ({"spec": ProtoSpec(end_time=Timestamp(seconds=253_402_300_800))}, "/spec/endTime", "out_of_range"),
+    "an end of the largest number": ({"spec": ProtoSpec(end_time=Timestamp(seconds=2**63 - 1))}, "/spec/endTime", "out_of_range"),
+    "an end that its fraction moves on": ({"spec": ProtoSpec(end_time=Timestamp(seconds=253_402_300_799, nanos=2_000_000_000))}, "/spec/endTime", "out_of_range"),
+    "a window of the largest number": ({"policies": SchedulePolicies(catchup_window=Duration(seconds=2**63 - 1))}, "/policies/catchupWindow", "catchup_window"),
+    "a negative window": ({"policies": SchedulePolicies(catchup_window=Duration(seconds=-(2**63)))}, "/policies/catchupWindow", "catchup_window"),
+    "a jitter of the largest number": ({"spec": ProtoSpec(jitter=Duration(seconds=2**63 - 1))}, "/spec/jitter", "jitter"),
+    "an interval of the largest number": ({"spec": ProtoSpec(interval=[IntervalSpec(interval=Duration(seconds=2**63 - 1))])}, "/spec/interval/1", "out_of_range"),
+    "a negative interval": ({"spec": ProtoSpec(interval=[IntervalSpec(interval=Duration(seconds=-60))])}, "/spec/interval/1", "out_of_range"),
+    "a negative offset": ({"spec": ProtoSpec(interval=[IntervalSpec(interval=Duration(seconds=60), phase=Duration(seconds=-1))])}, "/spec/interval/1", "out_of_range"),
+    "actions of the largest number": ({"state": ProtoState(limited_actions=True, remaining_actions=2**63 - 1)}, "/state/limitedActions", "limited_actions"),
+    "a range that begins below zero": ({"spec": ProtoSpec(structured_calendar=[each_day(hour={"start": -5, "end": 5, "step": 2})])}, "/spec/structuredCalendar/0/hour", "out_of_range"),
+    "a range that ends below zero": ({"spec": ProtoSpec(structured_calendar=[each_day(hour={"start": 3, "end": -1})])}, "/spec/structuredCalendar/0/hour", "out_of_range"),
+    "a range that ends nowhere": ({"spec": ProtoSpec(structured_calendar=[each_day(hour={"start": 3, "end": 2**31 - 1})])}, "/spec/structuredCalendar/0/hour", "out_of_range"),
+    "a step back": ({"spec": ProtoSpec(structured_calendar=[each_day(hour={"start": 3, "end": 9, "step": -2})])}, "/spec/structuredCalendar/0/hour", "out_of_range"),
 }  # fmt: skip
 
 
@@ -396,14 +424,7 @@ def test_a_policy_that_nobody_set_is_the_one_that_the_server_takes_for_it():
     assert parse_calendar(found["calendar"]).timezone == "UTC"
 
 
-EVERY_DAY = StructuredCalendarSpec(
-    second=[{"start": 0}],
-    minute=[{"start": 30}],
-    hour=[{"start": 2}],
-    day_of_month=[{"start": 1, "end": 31}],
-    month=[{"start": 1, "end": 12}],
-    day_of_week=[{"start": 0, "end": 6}],
-)
+EVERY_DAY = each_day(hour={"start": 2})
 BERLIN = {"structured_calendar": [EVERY_DAY], "timezone_name": "Europe/Berlin"}
 CLOCKS = {
     "in Berlin": (BERLIN, "The clock of Europe/Berlin changes next on 2027-03-28 UTC."),
