@@ -103,9 +103,9 @@ def test_notes_are_bounded():
 
 def test_a_preview_of_a_dense_year_is_quick():
     dense = calendar(rules=[{}], intervals=[7])
-    began = time.perf_counter()
+    began = time.process_time()
     told = preview(dense, start=day("2027-01-01"), until=day("2028-01-01"), limit=10)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     # Each minute, each seventh second, and what both select once.
     assert told["count"] == 525_601 + 4_505_143 - 75_086
 
