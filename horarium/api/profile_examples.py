@@ -39,6 +39,7 @@ CLASS: Final[dict[str, Any]] = {
         {"name": "cron", "element": "cron", "label": "Schedule", "help": "", "required": False, "default": None},
     ],
     "submission_schema": {"type": "object", "properties": {"folder": _TEXT, "cron": {"type": ["object", "null"]}}},
+    "event_schemas": {"CronStartEvent": {"title": "CronStartEvent", "type": "object", "properties": {}}},
     "offline_since": None,
 }
 CLASSES: Final = {"agent_classes": [CLASS]}

@@ -30,6 +30,10 @@ class AgentClass(Answer):
         description="The published form, element by element. Of a schedulable class the cron control is the last."
     )
     submission_schema: dict[str, Any] = Field(description="The JSON schema of what a profile's `config` may hold.")
+    event_schemas: dict[str, dict[str, Any]] = Field(
+        description="The JSON schema of what may be sent with each start event, by its class. `run` is not among it: whoever "
+        "dispatches tells it. A runner of an older release reports none; then the run alone judges what was sent."
+    )
     offline_since: AwareDatetime | None = Field(
         description="null while a runner vouches for a version. What is due while a class is offline is dropped, never queued."
     )
@@ -78,7 +82,9 @@ class EventSubmission(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    event: dict[str, Any] = Field(default={}, description="The event's own fields, without `run`. At most 64 KiB.")
+    event: dict[str, Any] = Field(
+        default={}, description="The event's own fields, as `event_schemas` of the class has them. At most 64 KiB."
+    )
 
 
 class Profile(Answer):

@@ -10,13 +10,12 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from horarium.client.answers import Document, Receipt, Reference
-from horarium.client.calls import Caller, ScopeLike, changing, reading
+from horarium.client.calls import LARGEST_PAGE, Caller, ScopeLike, changing, reading
 
 Request = Mapping[str, Any]
 ROOT = "/v1/agent-classes"
 CRON_START = "CronStartEvent"
 """The start event by which the calendar starts a profile."""
-_LARGEST_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +37,8 @@ class AgentClass:
     """An agent class, as its versions report it. What it can do follows from the start events that it declares.
 
     `offline_since` is None while a runner vouches for one of its versions; what is due meanwhile is dropped, never queued.
-    `form` and `submission_schema` say what the `config` of a profile may hold.
+    `form` and `submission_schema` say what the `config` of a profile may hold, `event_schemas` what may be sent with each start
+    event, by its class.
     """
 
     agent_class: str
@@ -48,6 +48,7 @@ class AgentClass:
     agent_versions: tuple[AgentVersion, ...]
     form: tuple[Document, ...]
     submission_schema: Document
+    event_schemas: Mapping[str, Document] = field(default_factory=dict)
     offline_since: AwareDatetime | None = None
     document: Document = field(default_factory=dict)
     """Of one in a list, the document is that of the list."""
@@ -166,7 +167,7 @@ class Profiles:
         """All profiles of a class, page by page."""
         after: str | None = None
         while True:
-            page = await self.list(scope, agent_class, limit=_LARGEST_PAGE, after=after)
+            page = await self.list(scope, agent_class, limit=LARGEST_PAGE, after=after)
             for each in page.profiles:
                 yield each
             if page.next_cursor is None:
@@ -246,7 +247,8 @@ class Profiles:
     ) -> Coroutine[Any, Any, ProfileReceipt]:
         """Start a run now, by any start event that the class declares; a human session alone may, and is its user.
 
-        `event` holds the event's own fields. The receipt says that the run was asked for; admission has yet to decide on it.
+        `event` holds the event's own fields; `codes.InvalidProfile` has every fault of them at its place. The receipt says that
+        the run was asked for; admission has yet to decide on it.
         """
         call = changing(
             "manual run of the profile",

@@ -6,14 +6,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.authority.rules import RUNS
 from horarium.catalog.environments import require_environment
 from horarium.catalog.presence import RegisteredAgent, registered_agents
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.errors import NotFound
 from horarium.schedule.identity import Scope, instant_text
-
-_PRESENT = frozenset({"ready", "running"})
-"""What the lifecycle of an agent is that takes runs."""
 
 
 def classes(
@@ -118,16 +116,17 @@ def _shown(
         ],
         "form": list(newest.get("form", ())),
         "submission_schema": dict(newest.get("submission_schema", {})),
+        "event_schemas": dict(newest.get("event_schemas", {})),
         "offline_since": _offline_since(versions, now),
     }
 
 
 def _newness(each: RegisteredAgent) -> tuple[bool, datetime, str]:
     """Not by when it was seen, which moves with each renewal of a lease: two versions would take turns."""
-    return each.lifecycle in _PRESENT, each.registered_at, each.agent_version
+    return each.lifecycle in RUNS, each.registered_at, each.agent_version
 
 
 def _offline_since(versions: Sequence[RegisteredAgent], now: datetime) -> str | None:
-    if any(each.lifecycle in _PRESENT and each.lease_until > now for each in versions):
+    if any(each.lifecycle in RUNS and each.lease_until > now for each in versions):
         return None
     return instant_text(min(now, max(each.lease_until for each in versions)))

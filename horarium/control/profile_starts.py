@@ -42,7 +42,8 @@ def trigger(  # noqa: PLR0917 - the order of every operation: who, where, which,
     Unlike a run by the calendar it has a user, and is admitted on what that person may do and read. The receipt says that the
     run is staged; admission has yet to decide on it. Every run is one of a schedule. Raises `NotFound` with
     `start_event_not_found`, `Refused` with `agent_class_not_schedulable` where the class can have none, `Conflict` with
-    `not_enabled` where the profile does not fire, and `InvalidSchedule` for an event of more than 64 KiB.
+    `not_enabled` where the profile does not fire, and `InvalidSchedule` for an event of more than 64 KiB and for fields that
+    do not fit what the class reports of them, each at its place.
     """
     authorize(principal, scope, required_scope, human=True)
     require_name(scope, agent_class, agent_id)
@@ -53,7 +54,7 @@ def trigger(  # noqa: PLR0917 - the order of every operation: who, where, which,
         enabled = None if found is None else _enabled(connection, found)
         class_ = _described(connection, scope, agent_class, agent_id, enabled, now=now)
         _require_event(class_, start_event)
-        event = parse_event(document, start_event)
+        event = parse_event(document, start_event, class_["event_schemas"].get(start_event))
         by_calendars = start_event == CRON_START_EVENT
         profile = require_profile(connection, scope, agent_class, agent_id)
         _require_schedulable(class_)

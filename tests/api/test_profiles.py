@@ -96,6 +96,9 @@ def test_the_form_shows_the_schedule_last_and_only_of_a_schedulable_class(api):
     assert list(found["Triage"]["submission_schema"]["properties"]) == ["folder", "cron"]
     assert found["Assistant"]["form"] == []
     assert "cron" not in str(found["Assistant"]["submission_schema"])
+    assert list(found["Triage"]["event_schemas"]) == ["CronStartEvent", "Sweep"]
+    assert list(found["Triage"]["event_schemas"]["Sweep"]["properties"]) == ["folder"]
+    assert found["Triage"]["event_schemas"]["Sweep"]["required"] == ["folder"]
 
 
 def test_a_class_that_nobody_reported_is_not_found(api):
@@ -295,16 +298,19 @@ def test_an_event_that_the_class_does_not_declare_is_not_there(api, agent_id):
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({"event": {"run": {}}}, "/event/run"),
-        ({"event": []}, "/event"),
-        ({"events": {}}, "/events"),
-        ({"event": {"folder": "x" * 70_000}}, "/event"),
-        ([], ""),
+        ({"event": {"run": {}, "folder": "INBOX"}}, ["/event/run"]),
+        ({"event": []}, ["/event"]),
+        ({"events": {}}, ["/events", "/event/folder"]),
+        ({"event": {"folder": "x" * 70_000}}, ["/event"]),
+        ({"event": {"folder": ["INBOX"]}}, ["/event/folder"]),
+        ({"event": {"run": {}}}, ["/event/run", "/event/folder"]),
+        ({}, ["/event/folder"]),
+        ([], [""]),
     ],
 )
 def test_an_event_with_faults_is_refused_at_its_place(api, agent_id, body, expected):
     save(api, agent_id)
-    assert [pointer for pointer, _ in faults(trigger(api, agent_id, "Sweep", body))] == [expected]
+    assert [pointer for pointer, _ in faults(trigger(api, agent_id, "Sweep", body))] == expected
 
 
 def test_what_is_not_there_cannot_be_run(api):

@@ -613,6 +613,37 @@ class TestByHand:
             assert places_of(lambda event=event: profiler.trigger("UserMessageEvent", {"event": event}))
         assert profiler.desk.holding() == 0
 
+    def test_fields_that_do_not_fit_what_the_class_reports_are_refused_and_nothing_is_staged(
+        self, profiler: Profiler
+    ) -> None:
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        profiler.register(event_schemas={"UserMessageEvent": text})
+        profiler.save()
+        for event, place in (({}, "/event/text"), ({"text": 1}, "/event/text")):
+            told = places_of(lambda event=event: profiler.trigger("UserMessageEvent", {"event": event}))
+            assert told == [place]
+        assert profiler.desk.holding() == 0
+        profiler.trigger("UserMessageEvent", {"event": {"text": "Hello"}})
+        profiler.trigger()
+        profiler.register()
+
+    def test_fields_are_held_against_the_version_that_would_run(self, profiler: Profiler) -> None:
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        newer = two_versions(profiler, event_schemas={"UserMessageEvent": text})
+        profiler.save()
+        profiler.bind(agent_version=newer)
+        profiler.trigger("UserMessageEvent")
+        profiler.save()
+        assert places_of(lambda: profiler.trigger("UserMessageEvent")) == ["/event/text"]
+
+    def test_whoever_asks_again_is_answered_whatever_the_class_reports_meanwhile(self, profiler: Profiler) -> None:
+        profiler.save()
+        key = new_key()
+        profiler.trigger("UserMessageEvent", key=key)
+        profiler.register(event_schemas={"UserMessageEvent": {"required": ["text"]}})
+        assert profiler.trigger("UserMessageEvent", key=key).replayed
+        profiler.register()
+
     @pytest.mark.parametrize("stops", ["never_scheduled", "cleared", "paused"])
     def test_what_does_not_fire_runs_by_nobodys_hand_until_it_is_saved_with_a_cron(
         self, profiler: Profiler, stops: str
@@ -678,6 +709,15 @@ class TestByHand:
         assert row is not None
         assert (row.triggered_by, row.start_event) == ("ada", None)
 
+    def test_the_canonical_way_advises_nothing_that_is_refused_then(self, profiler: Profiler) -> None:
+        reference = profiler.save().document["reference"]
+        profiler.save(saved(None))
+        caller = Caller(profiler.desk)
+        with pytest.raises(Conflict) as caught:
+            caller.trigger(caller.about(reference, 2))
+        assert caught.value.code == "not_enabled"
+        assert caught.value.next_step == "Save the profile with a cron, then try again."
+
 
 def damage_config(profiler: Profiler) -> None:
     _set(profiler, config="no JSON at all")
@@ -703,15 +743,6 @@ def damage_version(profiler: Profiler) -> None:
 def _set(profiler: Profiler, **values: Any) -> None:
     mine = (rows.c.agent_class == profiler.agent_class) & (rows.c.agent_id == profiler.agent_id)
     profiler.desk.write(lambda connection: connection.execute(update(rows).where(mine).values(**values)))
-
-    def test_the_canonical_way_advises_nothing_that_is_refused_then(self, profiler: Profiler) -> None:
-        reference = profiler.save().document["reference"]
-        profiler.save(saved(None))
-        caller = Caller(profiler.desk)
-        with pytest.raises(Conflict) as caught:
-            caller.trigger(caller.about(reference, 2))
-        assert caught.value.code == "not_enabled"
-        assert caught.value.next_step == "Save the profile with a cron, then try again."
 
 
 class TestMalformed:
