@@ -10,14 +10,11 @@ from horarium.calendar.cron import POSITION_NAMES
 from horarium.errors import HorariumError, InvalidSchedule
 from horarium.schedule.document import load_json
 from horarium.schedule.profiles import parse_profile
-from starter.cli.place import Document, Place, Where, reach
+from starter.cli.place import LARGEST_PAGE, Document, Place, Where, reach
 from starter.cli.printing import Output, json_text, print_fields, print_table, printable, program, show
 from starter.cli.review import Review, send_once
 from starter.cli.timings import brief
 from starter.documents import STANDARD_INPUT, read_checked
-
-LARGEST_PAGE = 1_000
-"""Events of a thread that one page holds."""
 
 
 async def show_classes(*, where: Where, output: Output | None) -> int:
