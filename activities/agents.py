@@ -115,7 +115,12 @@ class CatalogHost:
             output_target=request.output_target,
         )
         return Claim(
-            brief=brief, token=begun.token, start_event=begun.start_event, event=begun.event, config=begun.config
+            brief=brief,
+            token=begun.token,
+            start_event=begun.start_event,
+            event=begun.event,
+            config=begun.config,
+            tenant_id=begun.tenant_id,
         )
 
     async def read_input(self, run_id: str, token: str) -> bytes:

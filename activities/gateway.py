@@ -273,7 +273,12 @@ async def _first_that_connects(
 
 def _started_with(claim: Claim) -> Mapping[str, Any]:
     """What only some runs have: an agent that knows none of it is told nothing new."""
-    told = {"start_event": claim.start_event, "event": dict(claim.event), "config": dict(claim.config)}
+    told = {
+        "start_event": claim.start_event,
+        "event": dict(claim.event),
+        "config": dict(claim.config),
+        "tenant_id": claim.tenant_id,
+    }
     return {name: value for name, value in told.items() if value}
 
 

@@ -33,12 +33,14 @@ class RunContext:
         *,
         heartbeat: Callable[..., None] = no_heartbeat,
         config: AgentConfig | None = None,
+        tenant_id: str | None = None,
     ) -> None:
         self._brief = brief
         self._host = host
         self._token = token
         self._heartbeat = heartbeat
         self._config = config
+        self._tenant_id = tenant_id
         self._loop = asyncio.get_running_loop()
         self._outputs: list[str] = []
         self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("horarium.agents").bind(
@@ -60,6 +62,11 @@ class RunContext:
     def config(self) -> AgentConfig:
         """What is set for this run: values of the agent's own class, and never form elements."""
         return AgentConfig() if self._config is None else self._config
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant that an administrator has set for the profile, whoever started the run; None where none is set."""
+        return self._tenant_id
 
     @property
     def is_configured(self) -> bool:

@@ -14,7 +14,7 @@ class Claim:
     """A run that was claimed: what it is about, and the secret that opens its input and outputs.
 
     `start_event` names the class of the event that starts it, None for the calendar's; `event` are that event's own fields.
-    `config` are the settings of the profile that it belongs to; empty where there is none.
+    `config` are the settings of the profile that it belongs to, and `tenant_id` its tenant; empty and None where there is none.
     """
 
     brief: RunBrief
@@ -22,6 +22,7 @@ class Claim:
     start_event: str | None = None
     event: Mapping[str, Any] = field(default_factory=dict, repr=False)
     config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tenant_id: str | None = None
 
 
 class AgentHost(Protocol):

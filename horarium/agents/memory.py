@@ -19,6 +19,7 @@ class _Run:
     start_event: str | None = None
     event: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
+    tenant_id: str | None = None
     token: str | None = None
     begun_at: datetime | None = None
     outputs: dict[str, bytes] = field(default_factory=dict)
@@ -45,13 +46,19 @@ class InMemoryHost:
         start_event: str | None = None,
         event: Mapping[str, Any] | None = None,
         config: Mapping[str, Any] | None = None,
+        tenant_id: str | None = None,
     ) -> None:
         """Make a run known that nobody has begun yet; `content` is what its input reference names.
 
-        `start_event`, `event` and `config` are what its `Claim` says.
+        `start_event`, `event`, `config` and `tenant_id` are what its `Claim` says.
         """
         self._runs[brief.run_id] = _Run(
-            brief=brief, content=content, start_event=start_event, event=event or {}, config=config or {}
+            brief=brief,
+            content=content,
+            start_event=start_event,
+            event=event or {},
+            config=config or {},
+            tenant_id=tenant_id,
         )
 
     def outputs(self, run_id: str) -> dict[str, bytes]:
@@ -89,7 +96,14 @@ class InMemoryHost:
             raise Refused("already_begun", f"The run {run_id!r} was begun at {run.begun_at.isoformat()}.")
         run.begun_at = run.begun_at or at
         run.token = secrets.token_urlsafe(16)
-        return Claim(brief=run.brief, token=run.token, start_event=run.start_event, event=run.event, config=run.config)
+        return Claim(
+            brief=run.brief,
+            token=run.token,
+            start_event=run.start_event,
+            event=run.event,
+            config=run.config,
+            tenant_id=run.tenant_id,
+        )
 
     async def read_input(self, run_id: str, token: str) -> bytes:
         return self._begun(run_id, token).content

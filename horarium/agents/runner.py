@@ -136,7 +136,7 @@ class AgentRunner:
         `run`, and raises `NotFound` (`agent_missing`) alone.
         """
         agent = self._require(agent_version)
-        context = RunContext(claim.brief, host, claim.token, heartbeat=heartbeat)
+        context = RunContext(claim.brief, host, claim.token, heartbeat=heartbeat, tenant_id=claim.tenant_id)
         try:
             event = start_event_of(agent, claim)
             context = context.with_config(configuration_of(agent, claim.config))

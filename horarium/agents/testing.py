@@ -25,13 +25,14 @@ class AgentTestRunner:
         report = await runner.run(content=b"a letter")
         assert runner.outputs == {"sorted.txt": b"A LETTER"}
 
-    Its runs are given `config` itself, or the defaults of the agent's class. A configuration in form mode is refused, since no
-    run works with form elements: `Misconfigured`, also where the class has no defaults and none is given.
+    Its runs are given `config` itself, or the defaults of the agent's class, and `tenant_id`. A configuration in form mode is
+    refused, since no run works with form elements: `Misconfigured`, also where the class has no defaults and none is given.
     """
 
-    def __init__(self, agent: Agent, *, config: AgentConfig | None = None) -> None:
+    def __init__(self, agent: Agent, *, config: AgentConfig | None = None, tenant_id: str | None = None) -> None:
         self._agent = agent
         self._config = _plain(agent, config)
+        self._tenant_id = tenant_id
         self._runner = AgentRunner([agent], configs={agent.agent_version: self._config})
         self._host = InMemoryHost()
         self._runs = 0
@@ -72,7 +73,7 @@ class AgentTestRunner:
         )
         self._host.offer(brief, content=content)
         claim = await self._host.begin(brief.run_id, at=instant)
-        context = RunContext(brief, self._host, claim.token, config=self._config)
+        context = RunContext(brief, self._host, claim.token, config=self._config, tenant_id=self._tenant_id)
         return await self._runner.run(self._agent.agent_version, event or start_event_of(self._agent, claim), context)
 
 

@@ -427,7 +427,6 @@ threads = Table(
     Column("thread_id", String(64), primary_key=True),
     Column("agent_class", String(200), nullable=False),
     Column("agent_id", String(200), nullable=False),
-    Column("tenant_id", String(200)),
     Column("created_at", Instant, nullable=False),
 )
 

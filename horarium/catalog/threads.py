@@ -14,12 +14,11 @@ from horarium.schedule.identity import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredThread:
-    """A thread's own row. Its age is told by `created_at`: the id encodes none."""
+    """A thread's own row. Its age is told by `created_at`: the id encodes none. Its tenant is its profile's, not kept here."""
 
     thread_id: str
     agent_class: str
     agent_id: str
-    tenant_id: str | None
     created_at: datetime
 
 
@@ -30,12 +29,11 @@ def make_thread(
     *,
     agent_class: str,
     agent_id: str,
-    tenant_id: str | None,
     now: datetime,
 ) -> bool:
     """Make a thread where there is none, and say whether it was made. Of two that make it at once, one does."""
     key = {"org_id": scope.org_id, "environment_id": scope.environment_id, "thread_id": thread_id}
-    values = {"agent_class": agent_class, "agent_id": agent_id, "tenant_id": tenant_id, "created_at": now}
+    values = {"agent_class": agent_class, "agent_id": agent_id, "created_at": now}
     return make_sure(connection, threads, key, values)
 
 
@@ -53,7 +51,6 @@ def find_thread(connection: Connection, scope: Scope, thread_id: str) -> StoredT
         thread_id=row.thread_id,
         agent_class=row.agent_class,
         agent_id=row.agent_id,
-        tenant_id=row.tenant_id,
         created_at=row.created_at,
     )
 

@@ -27,7 +27,7 @@ from horarium.catalog.versions import Version
 from horarium.control import admission, threads
 from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_waiting
 from horarium.control.judgement import halt_of
-from horarium.control.running import Outcome, config_of, hash_of, settle
+from horarium.control.running import Outcome, config_of, hash_of, settle, tenant_of
 from horarium.errors import Misconfigured
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
@@ -57,7 +57,7 @@ class Claim:
     """The right to send a run once, and what is sent. `first` says that nothing was sent before.
 
     `until` is when its window ends. The token opens the run's input; it is the same for every attempt, since the first of them
-    may have arrived. `start_event`, `event` and `config` are those of `running.Begun`.
+    may have arrived. `start_event`, `event`, `config` and `tenant_id` are those of `running.Begun`.
     """
 
     key: RunKey
@@ -75,6 +75,7 @@ class Claim:
     start_event: str | None = None
     event: Mapping[str, Any] = field(default_factory=dict, repr=False)
     config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tenant_id: str | None = None
 
     @property
     def run_id(self) -> str:
@@ -232,6 +233,7 @@ def claim(
         start_event=run.start_event,
         event=run.event_data or {},
         config=config_of(version),
+        tenant_id=tenant_of(version),
     )
 
 
@@ -279,7 +281,9 @@ def mark_begun(connection: Connection, handed: Handed, *, at: datetime) -> None:
     ledger.set_disposition(connection, handed.entry, Disposition.STARTED)
     sent = handed.run.dispatch_sent or at
     ledger.change_run(connection, handed.run.run_id, begun_at=at, dispatch_sent=sent)
-    threads.tell_begun(connection, handed.schedule, handed.key, handed.run, now=at)
+    version = require_version(connection, handed.schedule, handed.activation.revision)
+    tenant_id = tenant_of(version)
+    threads.tell_begun(connection, handed.schedule, handed.key, handed.run, tenant_id=tenant_id, now=at)
 
 
 def _window_end(handed: Handed, version: Version, *, now: datetime) -> datetime:

@@ -91,6 +91,8 @@ def thread(
 ) -> dict[str, Any]:
     """The thread of a profile and a page of its events, oldest first, for operators. That of a deleted profile is there too.
 
+    Its tenant is the one that the profile has now, or had last.
+
     Raises `NotFound` with `thread_not_found` before its first run.
     """
     authorize(principal, scope, required_scope)
@@ -105,13 +107,14 @@ def thread(
             f"{scope.org_id}/{scope.environment_id}.",
             next_step="It is made by the first run of the profile.",
         )
+    profile = find_profile(connection, scope, agent_class, agent_id)
     rows = list_thread_events(connection, scope, found.thread_id, after=after, limit=limit + 1)
     page = rows[:limit]
     return {
         "thread_id": found.thread_id,
         "agent_class": found.agent_class,
         "agent_id": found.agent_id,
-        "tenant_id": found.tenant_id,
+        "tenant_id": None if profile is None else profile.tenant_id,
         "created_at": instant_text(found.created_at),
         "members": [],
         "events": [

@@ -22,6 +22,7 @@ from horarium.control.judgement import TRIED_ONCE, halt_of, person_of, question_
 from horarium.errors import InvalidSchedule, NotFound, Refused
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
+from horarium.schedule.profiles import CONTRACT
 
 SETTLEMENT = "system:settlement"
 """Who acts where the end of a run has consequences."""
@@ -49,7 +50,8 @@ class Begun:
     """A run that its agent has just claimed. `token` opens its input and outputs, and dies with the run.
 
     `start_event` is the class of the event that starts it, None for the calendar's, and `event` that event's own fields.
-    `config` is the plain configuration of the profile that it belongs to; empty where there is none.
+    `config` is the plain configuration of the profile that it belongs to; empty where there is none. `tenant_id` is the tenant
+    that was set together with it; None where none was.
     """
 
     run_id: str
@@ -61,6 +63,7 @@ class Begun:
     start_event: str | None = None
     event: Mapping[str, Any] = field(default_factory=dict, repr=False)
     config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tenant_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,8 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     token = secrets.token_urlsafe(32)
     ledger.set_disposition(connection, entry, Disposition.STARTED)
     ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=hash_of(token))
-    threads.tell_begun(connection, schedule, key, run, now=now)
+    tenant_id = tenant_of(version)
+    threads.tell_begun(connection, schedule, key, run, tenant_id=tenant_id, now=now)
     return Begun(
         run_id=run_id,
         key=key,
@@ -118,6 +122,7 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
         start_event=run.start_event,
         event=run.event_data or {},
         config=config_of(version),
+        tenant_id=tenant_id,
     )
 
 
@@ -253,6 +258,18 @@ def config_of(version: Version) -> Mapping[str, Any]:
     source = version.document.get("source")
     config = source.get("config") if isinstance(source, dict) else None
     return config if isinstance(config, dict) else {}
+
+
+def tenant_of(version: Version) -> str | None:
+    """For which tenant a version of a profile runs: by the version and not by the profile's row, so that a run never has the
+    configuration of one tenant and the name of another. Of other contracts, and of what cannot be read, None."""
+    try:
+        document = version.document
+    except InvalidSchedule:
+        return None
+    source = document.get("source") if document.get("contract") == CONTRACT else None
+    tenant_id = source.get("tenant_id") if isinstance(source, dict) else None
+    return tenant_id if isinstance(tenant_id, str) else None
 
 
 def _pauses_on_failure(version: Version) -> bool:

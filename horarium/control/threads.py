@@ -35,14 +35,17 @@ _NEVER_BEGAN: Final = frozenset({Disposition.NOT_STARTED, Disposition.MISSED, Di
 _logger = structlog.get_logger(__name__)
 
 
-def tell_begun(connection: Connection, schedule: Schedule, key: RunKey, run: Run, *, now: datetime) -> None:
-    """Tell that an agent has begun a run: by which event, for which instant, and on whose word, none by the calendar."""
+def tell_begun(
+    connection: Connection, schedule: Schedule, key: RunKey, run: Run, *, tenant_id: str | None, now: datetime
+) -> None:
+    """Tell that an agent has begun a run: by which event, for which instant, on whose word, none by the calendar, and for which
+    tenant."""
     if (profile := _profile(connection, schedule)) is None:
         return
     data = {
         "start_event": run.start_event or _calendar_event(run),
         **_about(key, run),
-        "tenant_id": profile.tenant_id,
+        "tenant_id": tenant_id,
     }
     _tell(connection, profile, "run_started", data, run_id=key.run_id, now=now)
 
@@ -184,7 +187,6 @@ def _tell(
         thread,
         agent_class=profile.agent_class,
         agent_id=profile.agent_id,
-        tenant_id=profile.tenant_id,
         now=now,
     )
     record_thread_event(connection, profile.scope, thread, kind, at=now, run_id=run_id, data=data)

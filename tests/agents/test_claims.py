@@ -46,11 +46,13 @@ class Worked(Agent):
 
     def __init__(self) -> None:
         self.seen: list[tuple[StartEvent, AgentConfig]] = []
+        self.tenants: list[str | None] = []
 
     @handles(CronStartEvent)
     @handles(UserMessageEvent)
     async def work(self, event: StartEvent, context: RunContext) -> AgentReport:
         self.seen.append((event, context.config))
+        self.tenants.append(context.tenant_id)
         return AgentReport.succeeded(f"{context.brief.trigger} in {context.brief.schedule.schedule_id}")
 
 
@@ -64,7 +66,7 @@ def desk(tmp_path) -> Iterator[Desk]:
 def profile(desk: Desk, config: dict[str, Any]) -> Loop:
     """A profile of the agent's class as it is enabled once it was saved."""
     document = stored_document(
-        parse_profile({"config": config}), every(60)["run"], agent_class="Worked", agent_id="mail"
+        parse_profile({"config": config, "tenant_id": "acme"}), every(60)["run"], agent_class="Worked", agent_id="mail"
     )
     desk.write(
         publish,
@@ -113,6 +115,7 @@ def test_an_occurrence_is_started_by_the_calendars_event_with_the_settings_of_it
     assert isinstance(event, CronStartEvent)
     assert event.run.actual_time == at(61)
     assert config == WorkedConfig(cron=CronSchedule(**HOURLY.model_dump()), mailbox="post", most=100)
+    assert agent.tenants == ["acme"]
 
 
 def test_a_run_by_another_event_is_started_by_that_with_its_own_fields(desk: Desk) -> None:
@@ -127,6 +130,7 @@ def test_a_canonical_schedule_runs_with_the_defaults_of_its_agent(desk: Desk) ->
     agent = Worked()
     assert do(desk, agent, admitted(desk, desk.enabled(every(60)))).succeeded
     assert [config for _, config in agent.seen] == [WorkedConfig()]
+    assert agent.tenants == [None]
 
 
 @pytest.mark.parametrize(

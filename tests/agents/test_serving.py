@@ -125,6 +125,21 @@ def test_a_run_is_given_the_settings_of_its_profile_as_values_of_its_class():
     assert not config.is_form
 
 
+class Tenanted(Agent):
+    name = "tenanted"
+    version = "1"
+
+    @handles(CronStartEvent)
+    async def work(self, event: CronStartEvent, context: RunContext) -> AgentReport:
+        return AgentReport.succeeded(str(context.tenant_id))
+
+
+def test_a_run_is_told_the_tenant_of_its_profile():
+    assert serve(Tenanted(), tenant_id="acme").summary == "acme"
+    assert serve(Tenanted()).summary == "None"
+    assert asyncio.run(AgentTestRunner(Tenanted(), tenant_id="acme").run()).summary == "acme"
+
+
 @pytest.mark.parametrize(
     ("name", "fields", "event"),
     [

@@ -95,6 +95,23 @@ class TestMade:
         profiler.save(saved(tenant_id="two"))
         begun(profiler, 120)
         assert [data["tenant_id"] for _, data in profiler.told()] == ["one", "two"]
+        # The thread has the tenant that its profile has, and not the one of its first run.
+        assert profiler.thread()["tenant_id"] == "two"
+        profiler.save(saved(None, tenant_id="three"))
+        profiler.delete()
+        assert profiler.thread()["tenant_id"] == "three"
+
+    def test_a_run_is_told_its_tenant_together_with_the_settings_that_go_with_it(self, profiler: Profiler) -> None:
+        profiler.save(saved(tenant_id="one", folder="a"))
+        loop = profiler.loop()
+        loop.step_at(57)
+        profiler.desk.now = at(60)
+        run = loop.run(60)
+        assert profiler.desk.admit(run).outcome == "admitted"
+        profiler.save(saved(tenant_id="two", folder="b"))
+        found = profiler.desk.begin(run)
+        assert (found.tenant_id, found.config["folder"]) == ("one", "a")
+        assert profiler.told()[-1][1]["tenant_id"] == "one"
 
     def test_other_contracts_have_none(self, desk: Desk) -> None:
         before = desk.read(lambda c: c.execute(select(func.count()).select_from(thread_events)).scalar_one())
@@ -260,7 +277,7 @@ class TestBehindTheGateway:
         )
         made = profiler_of(desk)
         made.bind(agent_version="lines@1")
-        made.save(saved(folder="a"))
+        made.save(saved(folder="a", tenant_id="acme"))
         return made
 
     def sent(self, profiler: Profiler) -> tuple[RunKey, dispatching.Claim]:
@@ -275,12 +292,13 @@ class TestBehindTheGateway:
     def test_what_it_took_is_told_and_what_it_reports(self, profiler: Profiler) -> None:
         run, claimed = self.sent(profiler)
         assert not claimed.idempotent
-        assert claimed.config["folder"] == "a"
+        assert (claimed.config["folder"], claimed.tenant_id) == ("a", "acme")
         desk = profiler.desk
         desk.write(dispatching.conclude, claimed, dispatching.Answer.TAKEN, sentence="Taken.", now=desk.now)
         reported = outcomes.OutcomeReport(outcome="succeeded", summary="done")
         desk.write(outcomes.report, SCOPE, run.run_id, reported, now=at(62))
         assert [kind for kind, _ in profiler.told()] == ["run_started", "run_ended"]
+        assert profiler.told()[0][1]["tenant_id"] == "acme"
 
     def test_a_report_before_it_has_answered_is_its_beginning_too(self, profiler: Profiler) -> None:
         run, claimed = self.sent(profiler)
@@ -524,7 +542,7 @@ class TestSideBySide:
     def test_whoever_makes_a_thread_at_the_same_moment_makes_one(
         self, profiler: Profiler, processes: list[Catalog]
     ) -> None:
-        about = {"agent_class": TRIAGE, "agent_id": "p", "tenant_id": None, "now": at(0)}
+        about = {"agent_class": TRIAGE, "agent_id": "p", "now": at(0)}
         ask = partial(make_thread, scope=SCOPE, thread_id=thread_id(TRIAGE, "p"), **about)
         made = at_once(processes, [ask] * SOME)
         assert not [each for each in made if isinstance(each, Refused)]

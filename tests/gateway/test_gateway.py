@@ -85,6 +85,7 @@ def test_a_run_is_told_everything_that_it_needs_and_signed():
     "told",
     [
         {"config": {"cron": None, "most": 3}},
+        {"config": {"cron": None}, "tenant_id": "acme"},
         {"start_event": "Review", "config": {"cron": None}},
         {"start_event": "Review", "event": {"letter": "Grüezi"}, "config": {"cron": {"minute": "0"}}},
     ],
@@ -99,7 +100,7 @@ def test_what_started_a_run_and_the_settings_of_its_profile_are_told_and_signed_
     (plain,), (request,) = (each.requests for each in run(work))
     assert json.loads(request.body) == json.loads(plain.body) | told
     verify(request.headers, request.body, Keys((SECRET,)), now=NOON)
-    assert not {"start_event", "event", "config"} & json.loads(plain.body).keys()
+    assert not {"start_event", "event", "config", "tenant_id"} & json.loads(plain.body).keys()
 
 
 def test_the_same_claim_is_sent_in_the_same_bytes():

@@ -66,7 +66,6 @@ def upgrade() -> None:
         sa.Column("thread_id", sa.String(length=64), nullable=False),
         sa.Column("agent_class", sa.String(length=200), nullable=False),
         sa.Column("agent_id", sa.String(length=200), nullable=False),
-        sa.Column("tenant_id", sa.String(length=200), nullable=True),
         sa.Column("created_at", Instant(), nullable=False),
         sa.PrimaryKeyConstraint("org_id", "environment_id", "thread_id", name=op.f("pk_threads")),
     )
