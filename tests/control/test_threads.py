@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -18,6 +19,7 @@ from horarium.control import dispatching, outcomes, running
 from horarium.control import profiles as operations
 from horarium.control import threads as threads_module
 from horarium.control.activation import Reviewed
+from horarium.control.admission import decide
 from horarium.control.audit import audit
 from horarium.control.manual import trigger
 from horarium.control.operations import run_to_start
@@ -538,6 +540,22 @@ class TestSideBySide:
         count = profiler.desk.read(lambda c: c.execute(select(func.count()).select_from(threads)).scalar_one())
         assert count == 1
         assert {each["run_id"] for each in profiler.thread()["events"]} == {each.run_id for each in keys}
+
+    def test_one_first_occurrence_that_all_begin_at_once_is_one_run_in_one_thread(
+        self, profiler: Profiler, processes: list[Catalog]
+    ) -> None:
+        profiler.save()
+        profiler.loop().step_at(57)
+        profiler.desk.now = at(60)
+        run = profiler.loop().run(60)
+        admission = partial(decide, key=run, content=profiler.desk.content, now=at(60))
+        admitted = at_once(processes, [partial(admission, owner=f"execution-{n}") for n in range(SOME)])
+        assert Counter(each.outcome for each in admitted) == {"admitted": 1, "withdrawn": SOME - 1}
+        begins = [partial(running.begin, run_id=run.run_id, again=True, now=at(60))] * SOME
+        assert told(at_once(processes, begins)) == {"Begun": 1, "already_begun": SOME - 1}
+        count = profiler.desk.read(lambda c: c.execute(select(func.count()).select_from(threads)).scalar_one())
+        assert count == 1
+        assert [(each["kind"], each["run_id"]) for each in profiler.thread()["events"]] == [("run_started", run.run_id)]
 
     def test_whoever_makes_a_thread_at_the_same_moment_makes_one(
         self, profiler: Profiler, processes: list[Catalog]
