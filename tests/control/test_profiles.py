@@ -16,6 +16,7 @@ from horarium.control import operations, profiles, running, stepping
 from horarium.control.judgement import judge_reading
 from horarium.control.operations import activation_to_nudge, run_to_start
 from horarium.control.principals import PrincipalKind
+from horarium.control.receipts import find_receipt
 from horarium.errors import Conflict, Forbidden, InvalidSchedule, NotAdmissible, NotFound, Refused
 from horarium.schedule.ceilings import Ceilings
 from horarium.schedule.identity import RunKey, Scope
@@ -183,6 +184,16 @@ class TestSaving:
         profiler.who = principal(org_id="other")
         for act in (profiler.save, profiler.clear, profiler.delete, profiler.trigger, profiler.show):
             assert code_of(act, NotFound) == "environment_not_found"
+
+    def test_what_never_had_a_cron_has_no_schedule_to_tell_of_it_but_receipts_and_who_changed_it(
+        self, profiler: Profiler
+    ) -> None:
+        key = new_key()
+        assert profiler.save({"config": {"folder": "a"}}, key).document["schedule_id"] is None
+        assert code_of(lambda: events(profiler.desk), NotFound) == "schedule_not_found"
+        assert profiler.show()["changed_by"] == "ada"
+        found = profiler.desk.read(find_receipt, profiler.scope, profiler.who, key)
+        assert (found.document["operation"], found.document["agent_id"]) == ("profile_save", profiler.agent_id)
 
     def test_a_lost_answer_is_asked_for_again(self, profiler: Profiler) -> None:
         keys = [new_key() for _ in range(4)]
