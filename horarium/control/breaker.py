@@ -29,6 +29,7 @@ from horarium.control.activation import send_to_review
 from horarium.schedule.findings import Finding
 from horarium.schedule.identity import RunKey, instant_text
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason
+from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
 
 BREAKER = "system:breaker"
 """Who acts where the breaker opens."""
@@ -89,9 +90,9 @@ def open_for(
     """
     if against.reason is not Reason.BREAKER_OPEN:
         return
-    because = (
-        f"{Reason.BREAKER_OPEN}: {against.sentence} It is a fault of ours: report it, then enable the schedule again."
-    )
+    # What stands behind a profile is enabled by nothing else.
+    again = "save the profile" if schedule.contract == CRON_PROFILES else "enable the schedule"
+    because = f"{Reason.BREAKER_OPEN}: {against.sentence} It is a fault of ours: report it, then {again} again."
     send_to_review(connection, schedule, activation, because=because, by=BREAKER, now=now)
     findings.add(connection, schedule.key.scope, {Finding.BREAKER_OPENED: 1}, now=now)
 

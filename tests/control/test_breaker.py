@@ -16,6 +16,7 @@ from horarium.schedule.findings import Finding
 from horarium.schedule.plan import Plan, plan
 from tests.control.caller import events
 from tests.control.desk import Desk, Loop, at, every, seconds
+from tests.control.profiler import profiler_of
 from tests.control.world import Work, World
 
 AGAIN = range(180, 601, 60)
@@ -199,6 +200,25 @@ def test_a_schedule_that_is_enabled_again_runs_as_if_nothing_had_been(desk: Desk
         again.step_at(offset - 3)
         desk.now = at(offset)
         assert outcomes(again, [offset]) == ["admitted"]
+
+
+def test_a_profile_is_to_be_saved_again_and_then_runs(desk: Desk) -> None:
+    profiler = profiler_of(desk)
+    profiler.save()
+    loop = profiler.loop()
+    loop.step_at(57)
+    spent = {"allowance": 0, "declared_until": at(60)}
+    desk.write(lambda c: c.execute(update(activations).values(**spent)))
+    desk.now = at(60)
+    assert outcomes(loop, [60]) == ["refused"]
+    shown = profiler.show()
+    assert shown["state"] == "review"
+    assert shown["reason"].endswith("then save the profile again.")
+    profiler.save()
+    again = profiler.loop()
+    again.step_at(117)
+    desk.now = at(120)
+    assert outcomes(again, [120]) == ["admitted"]
 
 
 def test_runs_by_hand_take_nothing_from_the_calendars(desk: Desk) -> None:
