@@ -42,7 +42,7 @@ CLASS: Final[dict[str, Any]] = {
     "event_schemas": {"CronStartEvent": {"title": "CronStartEvent", "type": "object", "properties": {}}},
     "offline_since": None,
 }
-CLASSES: Final = {"agent_classes": [CLASS]}
+CLASSES: Final = {"agent_classes": [CLASS], "next_cursor": None}
 PROFILE: Final[dict[str, Any]] = {
     "agent_class": AGENT_CLASS,
     "agent_id": AGENT_ID,

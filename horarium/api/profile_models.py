@@ -40,9 +40,10 @@ class AgentClass(Answer):
 
 
 class AgentClasses(Answer):
-    """The agent classes of an environment, by name."""
+    """A page of the agent classes of an environment, by name. With a filter it may hold fewer than its limit, and none."""
 
     agent_classes: list[AgentClass]
+    next_cursor: str | None
 
 
 class ProfileCron(BaseModel):

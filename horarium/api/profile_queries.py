@@ -15,6 +15,10 @@ class ClassesQuery(InEnvironment):
 
     is_conversational: Truth | None = Field(default=None, description="Only those that are, or are not.")
     is_schedulable: Truth | None = Field(default=None, description="Likewise.")
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE), WHOLE] = 25
+    after: str | None = Field(
+        default=None, pattern=r"^[^\x00]{1,200}$", description="The next_cursor of the page before."
+    )
 
 
 class ProfilesQuery(InEnvironment):

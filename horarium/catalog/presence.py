@@ -1,11 +1,26 @@
 """Queries on who is there: workers with their heartbeats, agents with their leases, and what the controller observed."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, func, literal, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Text,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import activations, agents, runtime, schedules, sweeps, workers
@@ -14,6 +29,8 @@ from horarium.schedule.identity import Scope
 
 HEARTBEAT_LIFETIME = timedelta(seconds=15)
 """How old a worker's heartbeat may be (DESIGN.md, section 7)."""
+MAX_CLASS_NAME = 200
+"""Characters of the name of an agent class. One that is longer is none: nothing could be stored under it."""
 ROLES = ("schedules", "runs")
 """The two runtime workers."""
 _LEFT = " (left)"
@@ -24,19 +41,40 @@ _LIVE = frozenset({"active", "error"})
 """Observed states of what may be live: each sweep looks again, and a tick only once it has ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredAgent:
-    """An agent version as its runner reported it, and how long the runner vouches for it.
+_LISTED = (
+    agents.c.agent_version,
+    agents.c.agent_class,
+    agents.c.description,
+    agents.c.lifecycle,
+    agents.c.lease_until,
+    agents.c.seen_at,
+    agents.c.registered_at,
+)
 
-    `registered_at` is when the version was reported for the first time; no later report or renewal moves it.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentVersion:
+    """An agent version that a runner has reported, and how long the runner vouches for it.
+
+    `agent_class` is None where its runner told none that could be one. `registered_at` is when the version was reported for the
+    first time; no later report or renewal moves it.
     """
 
     agent_version: str
-    discovery: dict[str, Any]
+    agent_class: str | None
+    description: str
     lifecycle: str
     lease_until: datetime
     seen_at: datetime
     registered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredAgent(AgentVersion):
+    """An agent version with all that its runner reported. `fault` says why that cannot be read; then `discovery` is empty."""
+
+    discovery: dict[str, Any]
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +153,12 @@ def register_agent(
     now: datetime,
 ) -> None:
     """Store what a runner reports of one agent version, ready and with a lease."""
+    listed = {"agent_class": _class_in(discovery), "description": _description_in(discovery)}
     upsert(
         connection,
         agents,
         {"org_id": scope.org_id, "environment_id": scope.environment_id, "agent_version": agent_version},
-        {"discovery": discovery, "lifecycle": "ready", "lease_until": lease_until, "seen_at": now},
+        {"discovery": discovery, "lifecycle": "ready", "lease_until": lease_until, "seen_at": now, **listed},
         first={"registered_at": now},
     )
 
@@ -145,18 +184,37 @@ def release_agent(connection: Connection, scope: Scope, agent_version: str, *, n
 
 def find_agent(connection: Connection, scope: Scope, agent_version: str) -> RegisteredAgent | None:
     """An agent version, or None where no runner ever reported it."""
-    row = connection.execute(select(agents).where(*_agent(scope, agent_version))).one_or_none()
-    return None if row is None else _registered(row)
+    return find_agents(connection, scope, [agent_version]).get(agent_version)
 
 
-def registered_agents(connection: Connection, scope: Scope) -> Sequence[RegisteredAgent]:
-    """Every agent version that a runner ever reported, by name."""
+def find_agents(connection: Connection, scope: Scope, agent_versions: Collection[str]) -> dict[str, RegisteredAgent]:
+    """Those of some agent versions that a runner has reported, by name. One that is damaged keeps no other from being read."""
+    query = select(*_LISTED, cast(agents.c.discovery, Text).label("told")).where(
+        *_agents_of(scope), agents.c.agent_version.in_(agent_versions)
+    )
+    return {row.agent_version: _registered(row) for row in connection.execute(query)}
+
+
+def list_classes(connection: Connection, scope: Scope, *, after: str | None, limit: int) -> Sequence[str]:
+    """A page of the agent classes that runners have reported, by name, beginning behind `after`."""
     query = (
-        select(agents)
-        .where(agents.c.org_id == scope.org_id, agents.c.environment_id == scope.environment_id)
+        select(agents.c.agent_class)
+        .where(*_agents_of(scope), agents.c.agent_class.is_not(None) if after is None else agents.c.agent_class > after)
+        .distinct()
+        .order_by(agents.c.agent_class)
+        .limit(limit)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def versions_of(connection: Connection, scope: Scope, agent_classes: Collection[str]) -> Sequence[AgentVersion]:
+    """Every version of some classes that a runner has ever reported, by name, without all that it reported."""
+    query = (
+        select(*_LISTED)
+        .where(*_agents_of(scope), agents.c.agent_class.in_(agent_classes))
         .order_by(agents.c.agent_version)
     )
-    return [_registered(row) for row in connection.execute(query)]
+    return [AgentVersion(**_listed(row)) for row in connection.execute(query)]
 
 
 def present_agents(connection: Connection, scope: Scope, *, now: datetime) -> Sequence[str]:
@@ -227,20 +285,42 @@ def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime) -> N
     upsert(connection, sweeps, key, {"swept_at": began_at})
 
 
+def _class_in(discovery: Mapping[str, Any]) -> str | None:
+    name = discovery.get("agent_class")
+    named = isinstance(name, str) and name.isidentifier() and len(name) <= MAX_CLASS_NAME
+    return name if named else None
+
+
+def _description_in(discovery: Mapping[str, Any]) -> str:
+    # What is no character is no part of a text, and PostgreSQL takes no NUL in one.
+    return str(discovery.get("description", "")).encode("utf-8", "replace").decode().replace("\0", "")
+
+
 def _registered(row: Row[Any]) -> RegisteredAgent:
-    return RegisteredAgent(
-        agent_version=row.agent_version,
-        discovery=row.discovery,
-        lifecycle=row.lifecycle,
-        lease_until=row.lease_until,
-        seen_at=row.seen_at,
-        registered_at=row.registered_at or row.seen_at,
-    )
+    try:
+        discovery, fault = json.loads(row.told), None
+    except (ValueError, RecursionError) as error:
+        discovery, fault = {}, f"It is no JSON: {error}"
+    if not isinstance(discovery, dict):
+        discovery, fault = {}, "It is no object."
+    return RegisteredAgent(**_listed(row), discovery=discovery, fault=fault)
+
+
+def _listed(row: Any) -> dict[str, Any]:
+    return {
+        "agent_version": row.agent_version,
+        "agent_class": row.agent_class,
+        "description": row.description or "",
+        "lifecycle": row.lifecycle,
+        "lease_until": row.lease_until,
+        "seen_at": row.seen_at,
+        "registered_at": row.registered_at or row.seen_at,
+    }
 
 
 def _agent(scope: Scope, agent_version: str) -> tuple[Any, ...]:
-    return (
-        agents.c.org_id == scope.org_id,
-        agents.c.environment_id == scope.environment_id,
-        agents.c.agent_version == agent_version,
-    )
+    return (*_agents_of(scope), agents.c.agent_version == agent_version)
+
+
+def _agents_of(scope: Scope) -> tuple[Any, ...]:
+    return (agents.c.org_id == scope.org_id, agents.c.environment_id == scope.environment_id)

@@ -478,7 +478,11 @@ agents = Table(
     Column("lease_until", Instant, nullable=False),
     Column("seen_at", Instant, nullable=False),
     Column("registered_at", Instant),
+    # Of what the runner reports, so that a class is found, and its versions are listed, without reading all that others report.
+    Column("agent_class", String(200)),
+    Column("description", Text),
 )
+Index("ix_agents_class", agents.c.org_id, agents.c.environment_id, agents.c.agent_class)
 
 workers = Table(
     "workers",

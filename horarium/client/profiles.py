@@ -56,9 +56,10 @@ class AgentClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentClasses:
-    """The agent classes of an environment, by name."""
+    """A page of the agent classes of an environment, by name."""
 
     agent_classes: tuple[AgentClass, ...]
+    next_cursor: str | None = None
     document: Document
 
 
@@ -144,11 +145,21 @@ class Profiles:
         self._caller = caller
 
     def classes(
-        self, scope: ScopeLike, *, is_conversational: bool | None = None, is_schedulable: bool | None = None
+        self,
+        scope: ScopeLike,
+        *,
+        is_conversational: bool | None = None,
+        is_schedulable: bool | None = None,
+        limit: int = 25,
+        after: str | None = None,
     ) -> Coroutine[Any, Any, AgentClasses]:
-        """The agent classes that reported themselves; those only that can do something, or cannot, where that is asked."""
+        """A page of the agent classes that reported themselves, by name, beginning behind the class `after`.
+
+        Of the page those only that can do something, or cannot, where that is asked: `next_cursor` says whether there are more.
+        """
         asked = {"is_conversational": is_conversational, "is_schedulable": is_schedulable}
         query = {name: "true" if value else "false" for name, value in asked.items() if value is not None}
+        query |= {"limit": str(limit)} if after is None else {"limit": str(limit), "after": after}
         return self._caller.send(reading("listing of agent classes", scope, query=query, root=ROOT), AgentClasses)
 
     def get_class(self, scope: ScopeLike, agent_class: str) -> Coroutine[Any, Any, AgentClass]:

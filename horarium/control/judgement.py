@@ -14,9 +14,10 @@ from horarium.authority.rules import Objection, input_objections, objections, pe
 from horarium.catalog import ledger
 from horarium.catalog.declarations import ORGANIZATION, find_stop, last_lift
 from horarium.catalog.environments import Environment, require_environment
-from horarium.catalog.presence import RegisteredAgent, find_agent
+from horarium.catalog.presence import RegisteredAgent
 from horarium.catalog.schedules import Activation, Schedule
 from horarium.catalog.versions import Version
+from horarium.control.registrations import registration
 from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import Reason
 from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
@@ -88,7 +89,7 @@ def judge(
     """
     require_asked(content, question)
     environment = environment or require_environment(connection, question.scope)
-    registered = find_agent(connection, question.scope, question.request.agent_version)
+    registered = registration(connection, question.scope, question.request.agent_version)
     told = content.facts if isinstance(content, Answers) else None
     facts = told or sql.gather(
         connection,

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from horarium.authority.asking import asked_outside
 from horarium.catalog import Catalog
 from horarium.control import profiles
 from horarium.control.principals import Principal
-from starter.cli.profile_place import Document
+from horarium.control.records import MAX_PAGE
+from starter.cli.profile_place import Document, all_classes
 from worker.settings import Settings
 
 
@@ -23,9 +25,8 @@ class EmbeddedProfiles:
 
     async def classes(self) -> list[Document]:
         """All agent classes that reported themselves."""
-        found = await self._catalog.read(profiles.classes, self._person, self._settings.scope, now=_now())
-        classes: list[Document] = found["agent_classes"]
-        return classes
+        ask = partial(profiles.classes, principal=self._person, scope=self._settings.scope, limit=MAX_PAGE, now=_now())
+        return await all_classes(lambda after: self._catalog.read(partial(ask, after=after)))
 
     async def directory(self, agent_class: str, *, after: str | None, limit: int) -> Document:
         """A page of the profiles of a class."""

@@ -1,6 +1,6 @@
 """What commands ask of a place about agent classes and their profiles. All documents are those of the API."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 Document = dict[str, Any]
@@ -28,3 +28,15 @@ class Profiles(Protocol):
 
     async def thread(self, agent_class: str, agent_id: str, *, after: int, limit: int) -> Document:
         """The thread with a page of its events, oldest first, behind the one with the id `after`: at most 1,000."""
+
+
+async def all_classes(page: Callable[[str | None], Awaitable[Document]]) -> list[Document]:
+    """All agent classes, page after page; `page` asks for the one that begins behind a class."""
+    found: list[Document] = []
+    after: str | None = None
+    while True:
+        answer = await page(after)
+        found += answer["agent_classes"]
+        after = answer["next_cursor"]
+        if after is None:
+            return found

@@ -1,11 +1,13 @@
 """Agent classes and profiles at a server."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from horarium.client import Client
+from horarium.control.records import MAX_PAGE
 from horarium.schedule.identity import Scope
-from starter.cli.profile_place import Document
+from starter.cli.profile_place import Document, all_classes
 
 T = TypeVar("T")
 
@@ -20,7 +22,8 @@ class RemoteProfiles:
 
     async def classes(self) -> list[Document]:
         """All agent classes that reported themselves."""
-        return list((await self._document(self._profiles.classes(self._scope)))["agent_classes"])
+        ask = partial(self._profiles.classes, self._scope, limit=MAX_PAGE)
+        return await all_classes(lambda after: self._document(ask(after=after)))
 
     async def directory(self, agent_class: str, *, after: str | None, limit: int) -> Document:
         """A page of the profiles of a class."""

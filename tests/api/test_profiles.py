@@ -348,6 +348,16 @@ def test_a_run_leaves_its_events_in_the_thread_a_page_at_a_time(api, agent_id, c
     assert [*first["events"], *rest["events"]] == whole["events"]
 
 
+def test_classes_are_listed_a_page_at_a_time(api):
+    first = api.get(f"{ROOT}?{HERE}&limit=1").json()
+    assert [each["agent_class"] for each in first["agent_classes"]] == [first["next_cursor"]]
+    rest = api.get(f"{ROOT}?{HERE}&limit=50&after={first['next_cursor']}").json()
+    assert rest["next_cursor"] is None
+    assert {each["agent_class"] for each in (*first["agent_classes"], *rest["agent_classes"])} == set(classes(api))
+    for wrong in ("limit=0", "limit=51", "limit=1.5", "after=%00"):
+        assert api.get(f"{ROOT}?{HERE}&{wrong}").status_code == 422
+
+
 def test_answers_are_what_the_page_promises(api, agent_id):
     receipts = [save(api, agent_id).json(), trigger(api, agent_id).json()]
     models.AgentClasses.model_validate(api.get(f"{ROOT}?{HERE}").json())
@@ -482,7 +492,7 @@ def test_every_change_needs_a_key(api, method, path):
 def test_the_organization_is_that_of_the_token(api, agent_id):
     """Both have an environment `test`; only one has the class."""
     save(api, agent_id)
-    assert api.get(f"{ROOT}?{HERE}", by=STRANGER).json() == {"agent_classes": []}
+    assert api.get(f"{ROOT}?{HERE}", by=STRANGER).json() == {"agent_classes": [], "next_cursor": None}
     assert api.get(at(agent_id), by=STRANGER).status_code == 404
     assert api.get(at(agent_id), by=HUMAN).status_code == 200
 

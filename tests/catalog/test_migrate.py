@@ -1,5 +1,6 @@
 """What migrations make is what the tables say, and a process works with its own release's form only."""
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from sqlalchemy import (
 
 from horarium.catalog import Catalog, ledger, migrate
 from horarium.catalog.environments import require_environment
-from horarium.catalog.presence import find_agent
+from horarium.catalog.presence import find_agent, find_agents, list_classes, versions_of
 from horarium.catalog.tables import metadata
 from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Misconfigured
@@ -135,6 +136,35 @@ def test_a_catalog_of_the_first_release_keeps_what_it_holds_and_is_sealed_from_i
         assert sealed is not None
         assert (sealed.count, sealed.first_event, sealed.last_event) == (2, 1, 2)
         assert verify_seals(connection, scope).faults == ()
+
+
+def test_what_runners_had_reported_is_found_by_its_class_whatever_lies_beside_it(catalog: Catalog) -> None:
+    upgrade_to(catalog, "0005")
+    told = {
+        "good@1": json.dumps({"agent_class": "Good", "description": "Does good.\x00 \ud800"}),
+        "none@1": "{}",
+        "odd@1": json.dumps({"agent_class": "not a name", "description": 5}),
+        "long@1": json.dumps({"agent_class": "L" * 201}),
+        "list@1": "[]",
+    }
+    if catalog.engine.dialect.name == "sqlite":
+        told |= {"broken@1": "{", "deep@1": "[" * 100_000}
+    statement = text(
+        "INSERT INTO agents (org_id, environment_id, agent_version, discovery, lifecycle, lease_until, seen_at) "
+        f"VALUES ('acme', 'test', :name, {'CAST(:told AS json)' if catalog.engine.dialect.name != 'sqlite' else ':told'}, "
+        "'ready', '2026-11-30 12:00:00', '2026-11-30 12:00:00')"
+    )
+    with catalog.writing() as connection:
+        for name, each in told.items():
+            connection.execute(statement, {"name": name, "told": each})
+    migrate.upgrade(catalog)
+    scope = Scope(org_id="acme", environment_id="test")
+    with catalog.reading() as connection:
+        assert list_classes(connection, scope, after=None, limit=10) == ["Good"]
+        [found] = versions_of(connection, scope, ["Good"])
+        assert (found.agent_version, found.description) == ("good@1", "Does good. ?")
+        stored = find_agents(connection, scope, list(told))
+    assert {name for name, each in stored.items() if each.fault} == told.keys() & {"list@1", "broken@1", "deep@1"}
 
 
 def upgrade_to(catalog: Catalog, revision: str) -> None:

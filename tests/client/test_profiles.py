@@ -23,12 +23,12 @@ ONE = f"{ROOT}/Triage/profiles/support"
 HERE = "org_id=acme&environment_id=test"
 RECEIPT = examples.receipt("profile_save", enabled=True, ended_generation=None)
 CALLS = {
-    "classes": (lambda c: c.profiles.classes(SCOPE), examples.CLASSES, "GET", f"{ROOT}?{HERE}", None),
+    "classes": (lambda c: c.profiles.classes(SCOPE), examples.CLASSES, "GET", f"{ROOT}?{HERE}&limit=25", None),
     "some classes": (
-        lambda c: c.profiles.classes(SCOPE, is_conversational=False, is_schedulable=True),
+        lambda c: c.profiles.classes(SCOPE, is_conversational=False, is_schedulable=True, limit=5, after="Chat"),
         examples.CLASSES,
         "GET",
-        f"{ROOT}?{HERE}&is_conversational=false&is_schedulable=true",
+        f"{ROOT}?{HERE}&is_conversational=false&is_schedulable=true&limit=5&after=Chat",
         None,
     ),
     "class": (

@@ -45,7 +45,7 @@ _PROFILE = "/{agent_class}/profiles/{agent_id}"
 
 @router.get("", **operation(models.AgentClasses, examples.CLASSES))
 async def list_agent_classes(call: AuthorizedByQuery, query: Annotated[ClassesQuery, Query()]) -> JSONResponse:
-    """List the agent classes that reported themselves, and what each can do.
+    """List the agent classes that reported themselves, a page at a time, and what each can do.
 
     Both capabilities follow from the start events that a class handles, and are declared nowhere else. A class that handles
     no user message is no conversational one.
@@ -56,6 +56,8 @@ async def list_agent_classes(call: AuthorizedByQuery, query: Annotated[ClassesQu
         call.scope,
         is_conversational=query.is_conversational,
         is_schedulable=query.is_schedulable,
+        after=query.after,
+        limit=query.limit,
         now=call.service.now(),
         required_scope=call.service.required_scope,
     )

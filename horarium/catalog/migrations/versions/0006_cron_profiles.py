@@ -1,5 +1,9 @@
 """Cron profiles, their threads, the event that starts a run by hand, what an activation declares, and pages by contract"""
 
+import json
+from contextlib import suppress
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -26,6 +30,10 @@ def upgrade() -> None:
     op.create_index("ix_schedules_contract", "schedules", ["contract", "org_id", "environment_id", "schedule_id"])
     op.add_column("agents", sa.Column("registered_at", Instant(), nullable=True))
     op.execute("UPDATE agents SET registered_at = seen_at")
+    op.add_column("agents", sa.Column("agent_class", sa.String(length=200), nullable=True))
+    op.add_column("agents", sa.Column("description", sa.Text(), nullable=True))
+    _tell_classes(op.get_bind())
+    op.create_index("ix_agents_class", "agents", ["org_id", "environment_id", "agent_class"])
     op.add_column("runs", sa.Column("start_event", sa.String(length=200), nullable=True))
     op.add_column("runs", sa.Column("event_data", sa.JSON(), nullable=True))
     op.create_table(
@@ -85,7 +93,33 @@ def upgrade() -> None:
         op.create_index(f"ix_thread_events_{last}", "thread_events", ["org_id", "environment_id", "thread_id", last])
 
 
+def _tell_classes(connection: sa.Connection) -> None:
+    """What runners have reported of their agents' classes. A row that a hand has damaged is left without."""
+    key = ("org_id", "environment_id", "agent_version")
+    agents = sa.table("agents", *(sa.column(name) for name in (*key, "discovery", "agent_class", "description")))
+    # As text: a damaged row must not keep the others from being read.
+    told = sa.select(*(agents.c[name] for name in key), sa.cast(agents.c.discovery, sa.Text).label("told"))
+    for row in connection.execute(told).mappings().all():
+        with suppress(ValueError, RecursionError):
+            here = sa.and_(*(agents.c[name] == row[name] for name in key))
+            connection.execute(sa.update(agents).where(here).values(_class_in(json.loads(row["told"]))))
+
+
+def _class_in(discovery: Any) -> dict[str, str | None]:
+    """As it was stored from this release on: what a later one makes of it is no part of this revision."""
+    told = discovery if isinstance(discovery, dict) else {}
+    name, description = told.get("agent_class"), told.get("description")
+    named = isinstance(name, str) and name.isidentifier() and len(name) <= 200
+    return {
+        "agent_class": name if named else None,
+        "description": description.encode("utf-8", "replace").decode().replace("\0", "")
+        if isinstance(description, str)
+        else None,
+    }
+
+
 def downgrade() -> None:
+    op.drop_index("ix_agents_class", "agents")
     op.drop_index("ix_activations_in_order", "activations")
     op.drop_index("ix_schedules_contract", "schedules")
     for table in ("thread_events", "threads", "profiles"):
@@ -95,5 +129,7 @@ def downgrade() -> None:
         ("runs", "start_event"),
         ("activations", "runs_per_month"),
         ("agents", "registered_at"),
+        ("agents", "agent_class"),
+        ("agents", "description"),
     ):
         op.drop_column(table, name)
