@@ -22,6 +22,7 @@ from horarium.catalog.ledger import Run
 from horarium.catalog.profiles import StoredProfile, live_profiles, profile_of_schedule
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.threads import make_thread, prune_thread_events, record_thread_event
+from horarium.control.once import Once
 from horarium.schedule.identity import RunKey, Scope, instant_text
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.profiles import CONTRACT, CRON_START_EVENT, thread_id
@@ -32,6 +33,7 @@ PROFILES_AT_ONCE: Final = 200
 """Profiles that one transaction looks at: nobody who saves one of them waits for longer."""
 _NEVER_BEGAN: Final = frozenset({Disposition.NOT_STARTED, Disposition.MISSED, Disposition.DROPPED})
 
+_TOLD: Final = Once()
 _logger = structlog.get_logger(__name__)
 
 
@@ -101,11 +103,16 @@ def log_unusable(connection: Connection, schedule: Schedule, fault: str) -> None
     from firing."""
     profile = _profile(connection, schedule)
     if profile is not None:
-        after_commit(connection, lambda: log_malformed(profile, fault))
+        after_commit(connection, lambda: _log(profile, fault))
 
 
 def log_malformed(profile: StoredProfile, fault: str) -> None:
-    """Write to the log that what is stored of a profile cannot be used."""
+    """Write to the log that what is stored of a profile cannot be used: once in a process, however often somebody reads it."""
+    if _TOLD.is_first((profile.scope, profile.agent_class, profile.agent_id, profile.changed_at, fault)):
+        _log(profile, fault)
+
+
+def _log(profile: StoredProfile, fault: str) -> None:
     _logger.error(
         "profile_malformed",
         agent_class=profile.agent_class,

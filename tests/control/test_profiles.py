@@ -12,8 +12,9 @@ from horarium.catalog import Catalog, presence
 from horarium.catalog.schedules import list_activations, require_schedule
 from horarium.catalog.tables import profiles as rows
 from horarium.catalog.tables import versions
-from horarium.control import operations, profiles, running, stepping
+from horarium.control import operations, profiles, running, stepping, threads
 from horarium.control.judgement import judge_reading
+from horarium.control.once import Once
 from horarium.control.operations import activation_to_nudge, run_to_start
 from horarium.control.principals import PrincipalKind
 from horarium.control.receipts import find_receipt
@@ -757,6 +758,11 @@ def _set(profiler: Profiler, **values: Any) -> None:
 
 
 class TestMalformed:
+    @pytest.fixture(autouse=True)
+    def a_new_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Which has told nothing yet."""
+        monkeypatch.setattr(threads, "_TOLD", Once())
+
     @pytest.fixture
     def three(self, own_catalog: Catalog) -> list[Profiler]:
         furnish(own_catalog)
@@ -780,6 +786,20 @@ class TestMalformed:
         assert "cannot be used" in found["p1"]["fault"]
         assert [(each["log_level"], each["agent_class"], each["profile"]) for each in logs] == [("error", TRIAGE, "p1")]
         assert three[1].show()["fault"] == found["p1"]["fault"]
+
+    def test_whoever_reads_it_again_and_again_does_not_fill_the_log(self, three: list[Profiler]) -> None:
+        damage_cron(three[1])
+        with capture_logs() as logs:
+            for _ in range(5):
+                three[0].show()
+                three[1].show()
+        assert [each["profile"] for each in logs] == ["p1"]
+        with capture_logs() as logs:
+            damage_config(three[1])
+            for _ in range(5):
+                three[1].show()
+        assert [each["profile"] for each in logs] == ["p1"], "another fault is told anew"
+        assert three[1].show()["fault"] is not None
 
     def test_a_version_that_cannot_be_used_fires_no_more_and_starves_nobody(self, three: list[Profiler]) -> None:
         damage_version(three[1])
