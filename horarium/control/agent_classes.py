@@ -91,6 +91,12 @@ def reported(
     return _shown(speaking, versions, now)
 
 
+def require_class(connection: Connection, scope: Scope, agent_class: str) -> None:
+    """Raise `NotFound` with `agent_class_not_found` for a class that no runner ever reported."""
+    if not agent_class.isidentifier() or not versions_of(connection, scope, [agent_class]):
+        raise class_not_found(scope, agent_class)
+
+
 def class_not_found(scope: Scope, agent_class: str) -> NotFound:
     """The answer about a class that no runner ever reported."""
     return NotFound(

@@ -16,7 +16,7 @@ from horarium.catalog.schedules import find_schedules
 from horarium.catalog.standings import Standing, standings
 from horarium.catalog.threads import find_thread, list_thread_events
 from horarium.control import threads
-from horarium.control.agent_classes import reported
+from horarium.control.agent_classes import require_class
 from horarium.control.events import reference
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE, Principal, authorize
 from horarium.control.records import MAX_PAGE, next_due, require_limit
@@ -69,7 +69,7 @@ def directory(
     require_limit(limit, MAX_PAGE, "profiles")
     found = list_profiles(connection, scope, agent_class, after=after, limit=limit + 1)
     if not found:
-        reported(connection, scope, agent_class, now=now)  # raises where there is no such class
+        require_class(connection, scope, agent_class)
     page = found[:limit]
     more = len(found) > limit
     return {
