@@ -191,12 +191,20 @@ def _handed(agent: Agent, configs: Mapping[str, AgentConfig]) -> AgentConfig:
         raise
     except Exception as error:
         raise Misconfigured(f"{agent.config.__name__}.as_form raised {_words(error)[:300]}") from error
+    if agent.agent_version not in configs and len(agent.config.model_fields) > 1 and not _has_form(agent.config):
+        advice = f"No profile can set anything of {agent.config.__name__}. Name its settings in `as_form`."
+        _log.warning("settings_without_a_form", agent_version=agent.agent_version, next_step=advice)
     if not isinstance(handed, agent.config):
         raise Misconfigured(
             f"{type(agent).__name__} was handed {type(handed).__name__} as its configuration; "
             f"it must be a {agent.config.__name__}."
         )
     return handed
+
+
+def _has_form(kind: type[AgentConfig]) -> bool:
+    """Whether its author said what can be set, be it nothing."""
+    return any("as_form" in vars(each) for each in kind.__mro__ if each is not AgentConfig)
 
 
 def _unstarted(agent_version: str, context: RunContext, error: Refused) -> AgentReport:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from structlog.testing import capture_logs
 
 from horarium.agents import (
     Agent,
@@ -373,3 +374,41 @@ def test_a_test_runner_hands_out_the_plain_configuration_itself_and_publishes_th
     assert runner.runner.config_of("triage@1") is config
     assert isinstance(runner.runner.published_of("triage@1").cron, CronInput)
     assert config.cron == HOURLY
+
+
+def test_a_class_with_settings_that_no_profile_can_set_is_told_of_in_the_log_once():
+    class Unasked(AgentConfig):
+        words: str = "Hello"
+
+    class Deliberate(Unasked):
+        @classmethod
+        def as_form(cls) -> Self:
+            return cls.form_of()
+
+    class Greeter(Agent):
+        name = "greeter"
+        version = "1"
+        config = Unasked
+
+        @handles(CronStartEvent)
+        async def greet(self, event: CronStartEvent, context: RunContext) -> AgentReport:
+            return AgentReport.succeeded("")
+
+    class Other(Greeter):
+        config = Deliberate
+
+    class Bare(Greeter):
+        config = AgentConfig
+
+    with capture_logs() as logs:
+        AgentRunner([Greeter()])
+        AgentRunner([Other()])
+        AgentRunner([Bare()])
+        AgentRunner([Greeter()], configs={"greeter@1": Unasked()})
+    (told,) = logs
+    assert (told["event"], told["log_level"], told["agent_version"]) == (
+        "settings_without_a_form",
+        "warning",
+        "greeter@1",
+    )
+    assert told["next_step"] == "No profile can set anything of Unasked. Name its settings in `as_form`."

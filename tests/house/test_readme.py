@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from horarium.agents import (
-    AgentReport,
     AgentRunner,
     AgentTestRunner,
     CronStartEvent,
@@ -20,7 +19,6 @@ from horarium.agents import (
     RunBrief,
     RunContext,
     ScheduleReference,
-    handles,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -132,25 +130,16 @@ def test_the_agent_of_the_readme_runs():
     asyncio.run(live())
 
 
-def test_the_configuration_of_the_readme_is_asked_for_and_handed_to_the_run():
-    """Both blocks stand in one file, as a newcomer would put them."""
-    agent, config = (
-        next(text for kind, text in BLOCKS if kind == "python" and text.startswith("from") and found in text)
-        for found in ("class Greeting(", "class GreetingConfig(")
-    )
-    code = [line for line in config.splitlines() if line.strip() and not line.startswith("from")]
-    assert len(code) == 5
+def test_the_settings_and_the_start_event_of_the_readme_reach_its_runs():
+    """What a profile sets, and what a person sends, is what the sentences of the page say."""
+    (source,) = [text for kind, text in BLOCKS if kind == "python" and "class WelcomeConfig(" in text]
     namespace: dict[str, object] = {}
-    exec(compile(config + agent, "README.md", "exec"), namespace)
-
-    class Configured(namespace["Greeting"]):
-        config = namespace["GreetingConfig"]
-
-        @handles(CronStartEvent)
-        async def greet(self, event, context):
-            return AgentReport.succeeded(context.config.words)
-
-    (discovered,) = AgentRunner([Configured()]).discovery()
+    exec(compile(source, "README.md", "exec"), namespace)
+    agents = namespace["agents"]
+    (discovered,) = AgentRunner(agents).discovery()
     assert [element["name"] for element in discovered.form] == ["words", "cron"]
-    runner = AgentTestRunner(Configured(), config=namespace["GreetingConfig"](words="Ahoy"))
-    assert asyncio.run(runner.run()).summary == "Ahoy"
+    assert discovered.start_events == ("CronStartEvent", "GuestEvent")
+    assert list(discovered.event_schemas["GuestEvent"]["properties"]) == ["guest"]
+    runner = AgentTestRunner(agents[0], config=namespace["WelcomeConfig"](words="Ahoy"))
+    assert asyncio.run(runner.run()).summary == "Ahoy, everybody."
+    assert asyncio.run(runner.run(namespace["GuestEvent"](guest="Ada"))).summary == "Ahoy, Ada."
