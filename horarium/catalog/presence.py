@@ -1,6 +1,5 @@
 """Queries on who is there: workers with their heartbeats, agents with their leases, and what the controller observed."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,8 +22,10 @@ from sqlalchemy import (
 )
 
 from horarium.catalog.schedules import Schedule
+from horarium.catalog.stored_json import stored_object
 from horarium.catalog.tables import activations, agents, runtime, schedules, sweeps, workers
 from horarium.catalog.upsert import upsert
+from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import Scope
 
 HEARTBEAT_LIFETIME = timedelta(seconds=15)
@@ -298,11 +299,9 @@ def _description_in(discovery: Mapping[str, Any]) -> str:
 
 def _registered(row: Row[Any]) -> RegisteredAgent:
     try:
-        discovery, fault = json.loads(row.told), None
-    except (ValueError, RecursionError) as error:
-        discovery, fault = {}, f"It is no JSON: {error}"
-    if not isinstance(discovery, dict):
-        discovery, fault = {}, "It is no object."
+        discovery, fault = stored_object(row.told, what="It"), None
+    except InvalidSchedule as error:
+        discovery, fault = {}, error.faults[0].sentence
     return RegisteredAgent(**_listed(row), discovery=discovery, fault=fault)
 
 

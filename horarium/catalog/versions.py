@@ -1,6 +1,5 @@
 """Immutable versions as stored, and their configurations as values, kept in memory for those that were used last."""
 
-import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from horarium.errors import Fault, InvalidSchedule
+from horarium.catalog.stored_json import stored_object
+from horarium.errors import InvalidSchedule
 from horarium.schedule.configuration import StoredConfiguration, read_stored
 
 
@@ -88,13 +88,7 @@ _READ = _Read(limit=1_024)
 
 
 def _document(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise InvalidSchedule([Fault("", "unreadable", f"The stored configuration is no JSON: {error}.")]) from error
-    if not isinstance(document, dict):
-        raise InvalidSchedule([Fault("", "unreadable", "The stored configuration is no object.")])
-    return document
+    return stored_object(text, what="The stored configuration")
 
 
 def version_of_row(row: Row[Any]) -> Version:

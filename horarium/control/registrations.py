@@ -4,7 +4,7 @@ A row that a hand has damaged is as good as none: its version is vouched for by 
 and hides no other.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import structlog
@@ -14,13 +14,26 @@ from horarium.catalog.presence import RegisteredAgent, find_agents
 from horarium.control.once import Once
 from horarium.schedule.identity import Scope
 
-_KINDS: Final[Mapping[str, type]] = {
-    "start_events": list,
-    "form": list,
-    "submission_schema": dict,
-    "event_schemas": dict,
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+_is_text, _is_object = _is(str), _is(dict)
+_KINDS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "description": _is_text,
+    "start_events": lambda value: type(value) is list and all(map(_is_text, value)),
+    "is_conversational": _is(bool),
+    "is_schedulable": _is(bool),
+    "calendar_event": _is(str, type(None)),
+    "max_run_seconds": _is(int),
+    "idempotent": _is(bool),
+    "task_queue": _is_text,
+    "form": lambda value: type(value) is list and all(map(_is_object, value)),
+    "submission_schema": _is_object,
+    "event_schemas": lambda value: type(value) is dict and all(map(_is_object, value.values())),
 }
-"""What is a list or an object where it is reported: what is made of it here could not be made of anything else."""
+"""What each member is where it is reported: what is made of it here could not be made of anything else."""
 _TOLD: Final = Once()
 _logger = structlog.get_logger(__name__)
 
@@ -50,5 +63,5 @@ def registrations(connection: Connection, scope: Scope, agent_versions: Collecti
 
 
 def _fault_in(discovery: Mapping[str, Any]) -> str | None:
-    wrong = [name for name, kind in _KINDS.items() if name in discovery and not isinstance(discovery[name], kind)]
+    wrong = [name for name, fits in _KINDS.items() if name in discovery and not fits(discovery[name])]
     return f"These are of another kind: {', '.join(wrong)}" if wrong else None

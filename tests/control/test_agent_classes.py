@@ -38,8 +38,20 @@ def damage(desk: Desk, agent_version: str, stored: str) -> None:
 
 
 def damages(desk: Desk) -> list[str]:
-    common = ["[]", "7", "null", json.dumps({**discovery(), "start_events": 5})]
-    return common if desk.catalog.engine.dialect.name == "postgresql" else [*common, "{", "", "[" * 100_000]
+    wrong = [
+        *(("start_events", value) for value in (5, None, [5])),
+        *(("submission_schema", value) for value in ("abc", 5, [])),
+        *(("form", value) for value in (7, [7], {})),
+        *(("event_schemas", value) for value in (7, {"CronStartEvent": 7})),
+        *((name, []) for name in ("is_schedulable", "idempotent", "max_run_seconds", "calendar_event", "task_queue")),
+    ]
+    told = [json.dumps({**discovery(), "form": [{"a": "?"}]}).replace('"?"', each) for each in ("1e999", '"\\ud800"')]
+    common = ["[]", "7", "null", *(json.dumps({**discovery(), name: value}) for name, value in wrong), *told]
+    return (
+        common
+        if desk.catalog.engine.dialect.name == "postgresql"
+        else [*common, told[0].replace("1e999", "NaN"), "{", "", "[" * 100_000]
+    )
 
 
 def classes(desk: Desk, **more: Any) -> dict[str, Any]:
