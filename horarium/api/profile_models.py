@@ -106,7 +106,7 @@ class Profile(Answer):
     generation: int | None = Field(description="The activation's.")
     reference: dict[str, Any] | None = Field(description="The version that stands behind it.")
     next_due: AwareDatetime | None
-    changed_at: AwareDatetime
+    changed_at: AwareDatetime | None = Field(description="null only where the stored row is damaged.")
     changed_by: str
 
 
@@ -122,9 +122,9 @@ class ThreadEvent(Answer):
 
     id: int
     kind: str
-    at: AwareDatetime
+    at: AwareDatetime | None = Field(description="null only where the stored row is damaged.")
     run_id: UUID | None
-    data: dict[str, Any]
+    data: dict[str, Any] = Field(description="Of a damaged row, `unreadable` says why there is nothing else.")
 
 
 class Thread(Answer):
@@ -134,7 +134,9 @@ class Thread(Answer):
     agent_class: str
     agent_id: str
     tenant_id: str | None = Field(description="The profile's.")
-    created_at: AwareDatetime = Field(description="The thread's age. Its id encodes no time.")
+    created_at: AwareDatetime | None = Field(
+        description="The thread's age. Its id encodes no time. null only where the stored row is damaged."
+    )
     members: list[str] = Field(description="None: it is read by operators.")
     events: list[ThreadEvent]
     next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")

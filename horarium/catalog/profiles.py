@@ -1,6 +1,5 @@
 """Queries on cron profiles. Whoever writes here holds the environment's lock."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,16 +7,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from horarium.catalog.tables import profiles
-from horarium.errors import Fault, InvalidSchedule
+from horarium.catalog.stored_json import stored_object
+from horarium.catalog.tables import profiles, schedules, versions
+from horarium.errors import InvalidSchedule
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.identity import Scope
-from horarium.schedule.profiles import can_name
+from horarium.schedule.profiles import can_name, profile_schedule_id
+
+_READ = (profiles, profiles.c.deleted_at.is_not(None).label("is_deleted"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProfile:
-    """A profile's own row. `text` is its configuration as stored; `schedule_id` None until it has had a cron."""
+    """A profile's own row. `text` is its configuration as stored. A time is None where a damaged row holds none."""
 
     row: int
     scope: Scope
@@ -25,40 +27,40 @@ class StoredProfile:
     agent_id: str
     tenant_id: str | None
     text: str = field(repr=False)
-    schedule_id: str | None
-    created_at: datetime
-    changed_at: datetime
+    created_at: datetime | None
+    changed_at: datetime | None
     changed_by: str
-    deleted_at: datetime | None
+    is_deleted: bool
+
+    @property
+    def schedule_id(self) -> str:
+        """The id of the schedule behind it, which is there once it has had a cron. It follows from the name, so that no damaged
+        row keeps it from being stopped.
+        """
+        return profile_schedule_id(self.scope, self.agent_class, self.agent_id)
 
     @property
     def config(self) -> dict[str, Any]:
         """The configuration; `InvalidSchedule` where the stored row is damaged."""
-        try:
-            config = json.loads(self.text)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise InvalidSchedule(
-                [Fault("/config", "unreadable", f"The stored config is no JSON: {error}.")]
-            ) from error
-        if not isinstance(config, dict):
-            raise InvalidSchedule([Fault("/config", "unreadable", "The stored config is no object.")])
-        return config
+        return stored_object(self.text, what="The stored config", at="/config")
 
 
 def find_profile(connection: Connection, scope: Scope, agent_class: str, agent_id: str) -> StoredProfile | None:
     """The row of a profile, deleted or not; None where it never was saved."""
     if not can_name(agent_class, agent_id):
         return None
-    query = select(profiles).where(*_here(scope), *_named(agent_class, agent_id))
+    query = select(*_READ).where(*_here(scope), *_named(agent_class, agent_id))
     row = connection.execute(query).one_or_none()
     return None if row is None else _profile(row)
 
 
 def profile_of_schedule(connection: Connection, scope: Scope, schedule_id: str) -> StoredProfile | None:
     """The profile that a schedule stands behind, deleted or not, or None."""
-    query = select(profiles).where(*_here(scope), profiles.c.schedule_id == schedule_id)
-    row = connection.execute(query).first()
-    return None if row is None else _profile(row)
+    query = select(*_READ).where(*_here(scope), profiles.c.schedule_id == schedule_id)
+    found = (_profile(row) for row in connection.execute(query).all())
+    named = next((each for each in found if each.schedule_id == schedule_id), None)
+    # Where a hand has damaged the row's reference, the versions still know whose they are.
+    return named or _profile_of_version(connection, scope, schedule_id)
 
 
 def list_profiles(
@@ -68,7 +70,7 @@ def list_profiles(
     if not agent_class.isidentifier():
         return []
     query = (
-        select(profiles)
+        select(*_READ)
         .where(*_here(scope), profiles.c.agent_class == agent_class, profiles.c.deleted_at.is_(None))
         .order_by(profiles.c.agent_id)
         .limit(limit)
@@ -84,7 +86,7 @@ def live_profiles(connection: Connection, scope: Scope | None, *, after: int, li
     None of them is deleted before the end of the transaction. One that somebody else is changing is left out.
     """
     query = (
-        select(profiles)
+        select(*_READ)
         .where(profiles.c.id > after, profiles.c.deleted_at.is_(None), *(() if scope is None else _here(scope)))
         .order_by(profiles.c.id)
         .limit(limit)
@@ -114,8 +116,12 @@ def save_profile(
         "changed_by": by,
         "deleted_at": None,
     }
-    changed = connection.execute(update(profiles).where(*_here(scope), *_named(agent_class, agent_id)).values(**values))
-    if changed.rowcount == 0:
+    before = find_profile(connection, scope, agent_class, agent_id)
+    if before is not None:
+        # Of a damaged row it is not known any more when it was made.
+        made = {"created_at": now} if before.created_at is None else {}
+        connection.execute(update(profiles).where(profiles.c.id == before.row).values(**values, **made))
+    else:
         connection.execute(
             insert(profiles).values(
                 org_id=scope.org_id,
@@ -143,6 +149,30 @@ def delete_profile(connection: Connection, profile: StoredProfile, *, by: str, n
     )
 
 
+def _profile_of_version(connection: Connection, scope: Scope, schedule_id: str) -> StoredProfile | None:
+    query = (
+        select(versions.c.configuration)
+        .join(schedules, schedules.c.id == versions.c.schedule)
+        .where(schedules.c.org_id == scope.org_id, schedules.c.environment_id == scope.environment_id)
+        .where(schedules.c.schedule_id == schedule_id)
+        .order_by(versions.c.revision.desc())
+        .limit(1)
+    )
+    text = connection.execute(query).scalar_one_or_none()
+    found = None if text is None else find_profile(connection, scope, *_whose(text))
+    return found if found is not None and found.schedule_id == schedule_id else None
+
+
+def _whose(text: str) -> tuple[str, str]:
+    """The class and the profile that a stored version names; no names at all where it is damaged."""
+    try:
+        source = stored_object(text, what="The stored configuration").get("source")
+    except InvalidSchedule:
+        return "", ""
+    named = source if isinstance(source, dict) else {}
+    return str(named.get("agent_class", "")), str(named.get("agent_id", ""))
+
+
 def _here(scope: Scope) -> tuple[Any, ...]:
     return (profiles.c.org_id == scope.org_id, profiles.c.environment_id == scope.environment_id)
 
@@ -159,9 +189,8 @@ def _profile(row: Row[Any]) -> StoredProfile:
         agent_id=row.agent_id,
         tenant_id=row.tenant_id,
         text=row.config,
-        schedule_id=row.schedule_id,
         created_at=row.created_at,
         changed_at=row.changed_at,
         changed_by=row.changed_by,
-        deleted_at=row.deleted_at,
+        is_deleted=row.is_deleted,
     )

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-from horarium.catalog.types import Instant
+from horarium.catalog.types import Instant, ToldInstant
 
 metadata = MetaData(
     naming_convention={
@@ -400,10 +400,10 @@ profiles = Table(
     Column("config", Text, nullable=False),
     # None until it has had a cron.
     Column("schedule_id", String(36)),
-    Column("created_at", Instant, nullable=False),
-    Column("changed_at", Instant, nullable=False),
+    Column("created_at", ToldInstant, nullable=False),
+    Column("changed_at", ToldInstant, nullable=False),
     Column("changed_by", String(200), nullable=False),
-    Column("deleted_at", Instant),
+    Column("deleted_at", ToldInstant),
     UniqueConstraint("org_id", "environment_id", "agent_class", "agent_id"),
 )
 # A run knows its schedule, and its end is told to the profile's thread.
@@ -427,7 +427,7 @@ threads = Table(
     Column("thread_id", String(64), primary_key=True),
     Column("agent_class", String(200), nullable=False),
     Column("agent_id", String(200), nullable=False),
-    Column("created_at", Instant, nullable=False),
+    Column("created_at", ToldInstant, nullable=False),
 )
 
 thread_events = Table(
@@ -438,7 +438,7 @@ thread_events = Table(
     Column("environment_id", String(200), nullable=False),
     Column("thread_id", String(64), nullable=False),
     Column("kind", String(40), nullable=False),
-    Column("at", Instant, nullable=False),
+    Column("at", ToldInstant, nullable=False),
     Column("run_id", String(36)),
     Column("data", JSON, nullable=False),
 )

@@ -5,21 +5,37 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select
+from sqlalchemy import Connection, Text, cast, delete, insert, select
 
+from horarium.catalog.stored_json import stored_object
 from horarium.catalog.tables import thread_events, threads
 from horarium.catalog.upsert import make_sure
+from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredThread:
-    """A thread's own row. Its age is told by `created_at`: the id encodes none. Its tenant is its profile's, not kept here."""
+    """A thread's own row. Its age is told by `created_at`: the id encodes none. Its tenant is its profile's, not kept here.
+
+    `created_at` is None where the row is damaged.
+    """
 
     thread_id: str
     agent_class: str
     agent_id: str
-    created_at: datetime
+    created_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEvent:
+    """What happened in a thread. Of a damaged row `at` is None, or `data` says under `unreadable` why it cannot be read."""
+
+    id: int
+    kind: str
+    at: datetime | None
+    run_id: str | None
+    data: dict[str, Any]
 
 
 def make_thread(
@@ -81,15 +97,19 @@ def record_thread_event(
 
 def list_thread_events(
     connection: Connection, scope: Scope, thread_id: str, *, after: int, limit: int
-) -> Sequence[RowMapping]:
+) -> Sequence[ThreadEvent]:
     """A page of what happened in a thread, oldest first, beginning behind the event `after`."""
+    columns = (thread_events.c[name] for name in ("id", "kind", "at", "run_id"))
     query = (
-        select(thread_events)
+        select(*columns, cast(thread_events.c.data, Text).label("told"))
         .where(*_of(scope), thread_events.c.thread_id == thread_id, thread_events.c.id > after)
         .order_by(thread_events.c.id)
         .limit(limit)
     )
-    return connection.execute(query).mappings().all()
+    return [
+        ThreadEvent(id=row.id, kind=row.kind, at=row.at, run_id=row.run_id, data=_data(row.told))
+        for row in connection.execute(query)
+    ]
 
 
 def prune_thread_events(
@@ -105,6 +125,13 @@ def prune_thread_events(
     if found:
         connection.execute(delete(thread_events).where(thread_events.c.id.in_(found)))
     return len(found)
+
+
+def _data(text: str) -> dict[str, Any]:
+    try:
+        return stored_object(text, what="What is stored of it")
+    except InvalidSchedule as error:
+        return {"unreadable": error.faults[0].sentence}
 
 
 def _of(scope: Scope) -> tuple[Any, ...]:

@@ -85,7 +85,7 @@ class Profile:
     generation: int | None = None
     reference: Reference | None = None
     next_due: AwareDatetime | None = None
-    changed_at: AwareDatetime
+    changed_at: AwareDatetime | None = None
     changed_by: str
     document: Document = field(default_factory=dict)
     """Of one in a list, the document is that of the list."""
@@ -102,11 +102,11 @@ class ProfilePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadEvent:
-    """What happened to one run of a profile."""
+    """What happened to one run of a profile. Of a damaged row `at` is None, or `data` says under `unreadable` why it is so."""
 
     id: int
     kind: str
-    at: AwareDatetime
+    at: AwareDatetime | None = None
     run_id: str | None = None
     data: Document
 
@@ -118,7 +118,7 @@ class Thread:
     thread_id: str
     agent_class: str
     agent_id: str
-    created_at: AwareDatetime
+    created_at: AwareDatetime | None = None
     events: tuple[ThreadEvent, ...]
     tenant_id: str | None = None
     next_cursor: int | None = None

@@ -26,6 +26,7 @@ from horarium.schedule.profiles import can_name, parse_profile, thread_id
 
 MAX_EVENTS: Final = 1_000
 """Events on one page of a thread."""
+_REMEDY: Final = "Save the profile again."
 
 
 def show(
@@ -46,7 +47,7 @@ def show(
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
     profile = find_profile(connection, scope, agent_class, agent_id)
-    if profile is None or profile.deleted_at is not None:
+    if profile is None or profile.is_deleted:
         raise profile_not_found(scope, agent_class, agent_id)
     (shown,) = _shown(connection, scope, [profile], now=now)
     return shown
@@ -115,19 +116,19 @@ def thread(
         "agent_class": found.agent_class,
         "agent_id": found.agent_id,
         "tenant_id": None if profile is None else profile.tenant_id,
-        "created_at": instant_text(found.created_at),
+        "created_at": _told(found.created_at),
         "members": [],
         "events": [
             {
-                "id": row["id"],
-                "kind": row["kind"],
-                "at": instant_text(row["at"]),
-                "run_id": row["run_id"],
-                "data": row["data"],
+                "id": row.id,
+                "kind": row.kind,
+                "at": _told(row.at),
+                "run_id": row.run_id,
+                "data": row.data,
             }
             for row in page
         ],
-        "next_cursor": page[-1]["id"] if len(rows) > limit else None,
+        "next_cursor": page[-1].id if len(rows) > limit else None,
     }
 
 
@@ -144,9 +145,9 @@ def profile_not_found(scope: Scope, agent_class: str, agent_id: str) -> NotFound
 def _shown(
     connection: Connection, scope: Scope, page: Sequence[StoredProfile], *, now: datetime
 ) -> list[dict[str, Any]]:
-    schedules = find_schedules(connection, scope, [each.schedule_id for each in page if each.schedule_id is not None])
+    schedules = find_schedules(connection, scope, [each.schedule_id for each in page])
     by_id = {each.schedule.key.schedule_id: each for each in standings(connection, schedules)}
-    return [_document(each, by_id.get(each.schedule_id or ""), now=now) for each in page]
+    return [_document(each, by_id.get(each.schedule_id), now=now) for each in page]
 
 
 def _document(profile: StoredProfile, standing: Standing | None, *, now: datetime) -> dict[str, Any]:
@@ -169,7 +170,7 @@ def _document(profile: StoredProfile, standing: Standing | None, *, now: datetim
         "generation": None if standing is None else standing.schedule.generation,
         "reference": None if standing is None else reference(standing.schedule, standing.head),
         "next_due": None if due is None else instant_text(due),
-        "changed_at": instant_text(profile.changed_at),
+        "changed_at": _told(profile.changed_at),
         "changed_by": profile.changed_by,
     }
 
@@ -184,11 +185,27 @@ def _read(
         config = profile.config
         cron = parse_profile({"config": config}).cron
     except InvalidSchedule as error:
-        faults.append(f"The profile cannot be used: {error.faults[0]}")
+        what = "cannot be shown" if config is None else "is none that could be saved"
+        meanwhile = "The version that was saved last goes on. " if _goes_on(standing) else ""
+        faults.append(f"The stored config {what}: {error.faults[0]} {meanwhile}{_REMEDY}")
+    if profile.created_at is None or profile.changed_at is None:
+        faults.append(f"The row does not say when it was made or changed. {_REMEDY}")
     if standing is not None:
         versions = {each.revision: each.fault for each in (standing.head, standing.activated) if each is not None}
         faults += [fault for _, fault in sorted(versions.items()) if fault is not None]
     return config, cron, " ".join(faults) or None
+
+
+def _goes_on(standing: Standing | None) -> bool:
+    """Whether a version fires that can be used, whatever is stored of the profile itself."""
+    if standing is None or standing.activated is None:
+        return False
+    return standing.state[0] == "enabled" and standing.activated.fault is None
+
+
+def _told(instant: datetime | None) -> str | None:
+    """An instant as text, None where a damaged row holds none."""
+    return None if instant is None else instant_text(instant)
 
 
 def _state(standing: Standing | None, *, has_cron: bool) -> tuple[str, str | None]:

@@ -13,7 +13,7 @@ from horarium.schedule.profiles import can_name, is_agent_id
 def require_profile(connection: Connection, scope: Scope, agent_class: str, agent_id: str) -> StoredProfile:
     """A profile that is there; `NotFound` with `profile_not_found` where it is not, or was deleted."""
     profile = find_profile(connection, scope, agent_class, agent_id)
-    if profile is None or profile.deleted_at is not None:
+    if profile is None or profile.is_deleted:
         raise profile_not_found(scope, agent_class, agent_id)
     return profile
 

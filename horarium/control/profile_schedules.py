@@ -18,25 +18,23 @@ from horarium.errors import Conflict, NotAdmissible
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.ceilings import Ceilings
 from horarium.schedule.configuration import read_stored
-from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, schedule_key
+from horarium.schedule.identity import ActivationKey, ScheduleKey
 from horarium.schedule.profiles import CONTRACT
 
 
 class ScheduleChange:
     """What saving or deleting does to the schedule of a profile. The caller holds the environment's lock."""
 
-    def __init__(self, connection: Connection, scope: Scope, by: str, now: datetime, receipt_id: str) -> None:
+    def __init__(self, connection: Connection, by: str, now: datetime, receipt_id: str) -> None:
         self._connection = connection
-        self._scope = scope
         self._by = by
         self._now = now
         self._receipt_id = receipt_id
 
-    def paused(self, schedule_id: str | None) -> ActivationKey | None:
-        """Pause a schedule that fires; one that does not is as it should be. Returns the activation that this ended."""
-        if schedule_id is None:
-            return None
-        key = schedule_key(self._scope, schedule_id)
+    def paused(self, key: ScheduleKey) -> ActivationKey | None:
+        """Pause a schedule that fires; one that does not, or is not there, is as it should be. Returns the activation that this
+        ended.
+        """
         current = self._current(key)
         if current is None or not current.is_live:
             return None

@@ -113,8 +113,6 @@ def _enabled(connection: Connection, profile: StoredProfile) -> _Enabled | None:
 
 
 def _schedule_of(connection: Connection, profile: StoredProfile) -> Schedule | None:
-    if profile.schedule_id is None:
-        return None
     return find_schedule(connection, schedule_key(profile.scope, profile.schedule_id), lock=True)
 
 

@@ -4,6 +4,9 @@ A profile with a cron is a schedule whose runs have no user. To save it is publi
 person; where nothing changed, no version is made and what is enabled stays. To clear its cron, or to delete it, pauses the
 schedule and never retires it: a profile of the same name takes it up again. What all of them raise is told in
 `horarium.control.operations`; and `NotFound` with `agent_class_not_found` or `profile_not_found`.
+
+An audit event is one of a schedule, and a profile has none before its first cron: what is done to it until then is told by its
+receipts and by `changed_by` alone. Nothing of that could ever start a run.
 """
 
 from datetime import datetime
@@ -13,8 +16,8 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
 from horarium.catalog.environments import Environment
-from horarium.catalog.profiles import StoredProfile, change_config, delete_profile, find_profile, save_profile
-from horarium.catalog.schedules import find_activation, require_schedule, require_version
+from horarium.catalog.profiles import StoredProfile, change_config, delete_profile, save_profile
+from horarium.catalog.schedules import find_activation, find_schedule, require_version
 from horarium.control.agent_classes import class_not_found, class_of, classes
 from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
@@ -28,7 +31,7 @@ from horarium.control.receipts import Receipt, perform
 from horarium.errors import InvalidSchedule, Refused
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
-from horarium.schedule.identity import ActivationKey, Scope, schedule_key
+from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope, schedule_key
 from horarium.schedule.profiles import (
     CRON_START_EVENT,
     parse_profile,
@@ -70,19 +73,17 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
         # Not before: whoever asks again for what was saved is answered, whatever the class has become meanwhile.
         class_ = described(connection, scope, agent_class, agent_id, now=now)
         profile = parse_profile(document, class_["submission_schema"])
-        before = find_profile(connection, scope, agent_class, agent_id)
-        schedule_id = None if before is None else before.schedule_id
-        change = ScheduleChange(connection, scope, principal.name, now, receipt_id)
+        schedule = _behind(scope, agent_class, agent_id)
+        change = ScheduleChange(connection, principal.name, now, receipt_id)
         if profile.cron is None:
-            ended = change.paused(schedule_id)
+            ended = change.paused(schedule)
             warnings: tuple[str, ...] = ()
         else:
             if not class_["is_schedulable"]:
                 raise _not_schedulable(agent_class)
             run = bound_run(connection, scope, agent_class, agent_id)
             stored = stored_document(profile, run, agent_class=agent_class, agent_id=agent_id)
-            schedule_id = profile_schedule_id(scope, agent_class, agent_id)
-            ended = change.enabled(schedule_key(scope, schedule_id), stored, environment, content, ceilings)
+            ended = change.enabled(schedule, stored, environment, content, ceilings)
             warnings = calendar_warnings(read_stored(stored), now=now)
         save_profile(
             connection,
@@ -91,11 +92,11 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
             agent_id,
             tenant_id=profile.tenant_id,
             config=profile.config,
-            schedule_id=schedule_id,
+            schedule_id=None if find_schedule(connection, schedule) is None else schedule.schedule_id,
             by=principal.name,
             now=now,
         )
-        return _about(connection, scope, agent_class, agent_id, schedule_id, ended=ended, warnings=warnings)
+        return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=warnings)
 
     body = {"agent_class": agent_class, "agent_id": agent_id, "document": document}
     return perform(
@@ -124,9 +125,10 @@ def clear(  # noqa: PLR0917 - the order of every operation: who, where, which, w
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         profile = require_profile(connection, scope, agent_class, agent_id)
-        ended = ScheduleChange(connection, scope, principal.name, now, receipt_id).paused(profile.schedule_id)
+        schedule = _behind(scope, agent_class, agent_id)
+        ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
         warnings = _without_cron(connection, profile, by=principal.name, now=now)
-        return _about(connection, scope, agent_class, agent_id, profile.schedule_id, ended=ended, warnings=warnings)
+        return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=warnings)
 
     body = {"agent_class": agent_class, "agent_id": agent_id}
     return perform(
@@ -151,9 +153,10 @@ def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, 
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         profile = require_profile(connection, scope, agent_class, agent_id)
-        ended = ScheduleChange(connection, scope, principal.name, now, receipt_id).paused(profile.schedule_id)
+        schedule = _behind(scope, agent_class, agent_id)
+        ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
         delete_profile(connection, profile, by=principal.name, now=now)
-        return _about(connection, scope, agent_class, agent_id, profile.schedule_id, ended=ended, warnings=())
+        return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=())
 
     body = {"agent_class": agent_class, "agent_id": agent_id}
     return perform(
@@ -171,6 +174,11 @@ def _without_cron(connection: Connection, profile: StoredProfile, *, by: str, no
     return ()
 
 
+def _behind(scope: Scope, agent_class: str, agent_id: str) -> ScheduleKey:
+    """The schedule behind a profile, whether it is there or not."""
+    return schedule_key(scope, profile_schedule_id(scope, agent_class, agent_id))
+
+
 def _not_schedulable(agent_class: str) -> Refused:
     return Refused(
         "agent_class_not_schedulable",
@@ -184,7 +192,6 @@ def _about(
     scope: Scope,
     agent_class: str,
     agent_id: str,
-    schedule_id: str | None,
     *,
     ended: ActivationKey | None,
     warnings: tuple[str, ...],
@@ -195,15 +202,15 @@ def _about(
         "ended_generation": None if ended is None else ended.generation,
         "warnings": list(warnings),
     }
-    if schedule_id is None:
+    schedule = find_schedule(connection, _behind(scope, agent_class, agent_id))
+    if schedule is None:
         none = {"schedule_id": None, "resource_id": None, "reference": None, "generation": None, "enabled": False}
         return {**profile, **none, **after}
-    schedule = require_schedule(connection, schedule_key(scope, schedule_id))
     version = require_version(connection, schedule, schedule.head_revision)
     current = find_activation(connection, schedule, schedule.generation)
     return {
         **profile,
-        "schedule_id": schedule_id,
+        "schedule_id": schedule.key.schedule_id,
         "resource_id": version.resource_id,
         "reference": reference(schedule, version),
         "generation": schedule.generation,

@@ -776,14 +776,21 @@ class TestMalformed:
             found = profiler.desk.read(profiles.directory, profiler.who, profiler.scope, TRIAGE, now=profiler.desk.now)
         return {each["agent_id"]: each for each in found["profiles"]}, logs
 
-    @pytest.mark.parametrize("harm", [damage_config, damage_cron, damage_version])
+    @pytest.mark.parametrize(
+        ("harm", "told"),
+        [
+            (damage_config, "cannot be shown"),
+            (damage_cron, "is none that could be saved"),
+            (damage_version, "cannot be used"),
+        ],
+    )
     def test_it_is_told_with_its_fault_and_hides_no_other(
-        self, three: list[Profiler], harm: Callable[[Profiler], None]
+        self, three: list[Profiler], harm: Callable[[Profiler], None], told: str
     ) -> None:
         harm(three[1])
         found, logs = self.listed(three[0])
         assert [name for name, each in found.items() if each["fault"] is None] == ["p0", "p2"]
-        assert "cannot be used" in found["p1"]["fault"]
+        assert told in found["p1"]["fault"]
         assert [(each["log_level"], each["agent_class"], each["profile"]) for each in logs] == [("error", TRIAGE, "p1")]
         assert three[1].show()["fault"] == found["p1"]["fault"]
 
