@@ -25,7 +25,7 @@ class AgentClass(Answer):
     is_conversational: bool = Field(description="Whether it handles an event that is a message of a user.")
     is_schedulable: bool = Field(description="Whether it handles a cron start.")
     start_events: list[str] = Field(description="The start events that it declares; each has a route below a profile.")
-    agent_versions: list[AgentVersion]
+    agent_versions: list[AgentVersion] = Field(description="By name, of more than 100 the newest.")
     form: list[dict[str, Any]] = Field(
         description="The published form, element by element. Of a schedulable class the cron control is the last."
     )

@@ -107,11 +107,6 @@ def class_not_found(scope: Scope, agent_class: str) -> NotFound:
     )
 
 
-def class_named(registered: AgentVersion) -> str | None:
-    """The class of an agent version, None where its runner did not tell."""
-    return registered.agent_class
-
-
 def _by_class(connection: Connection, scope: Scope, names: Collection[str]) -> dict[str, list[AgentVersion]]:
     """The versions of some classes, newest first."""
     grouped: dict[str, list[AgentVersion]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.catalog.presence import find_agent
-from horarium.control.agent_classes import class_named, reported
+from horarium.control.agent_classes import reported
 from horarium.control.bindings import find_run, require_run
 from horarium.errors import Refused
 from horarium.schedule.identity import Scope
@@ -29,7 +29,7 @@ def bound_run(connection: Connection, scope: Scope, agent_class: str, agent_id: 
     name = binding_name(agent_class, agent_id)
     run = require_run(connection, scope, name, whose=f"profile {agent_id!r} of agent class {agent_class}")
     registered = find_agent(connection, scope, str(run["agent_version"]))
-    other = None if registered is None else class_named(registered)
+    other = None if registered is None else registered.agent_class
     if other is not None and other != agent_class:
         raise Refused(
             "binding_mismatch",
