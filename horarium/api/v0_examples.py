@@ -41,7 +41,7 @@ EVENTS: Final = {
             "id": 4,
             "at": "2027-01-31T09:15:00.021000Z",
             "kind": "SCHEDULE_TRIGGERED",
-            "actor": "system:schedule",
+            "actor": "system:admission",
             "generation": 1,
             "revision": None,
             "details": {

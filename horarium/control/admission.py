@@ -66,7 +66,7 @@ class Admission:
 ADMITTED = "admitted"
 WITHDRAWN = "withdrawn"
 ADMISSION = "system:admission"
-"""Who acts where a run comes to its admission too late."""
+"""Who acts where a run is decided."""
 
 
 def decide(
@@ -101,12 +101,14 @@ def decide(
     ledger.change_run(connection, key.run_id, owner=owner, decided_at=now, decision="closed")
     if version.fault is not None:
         # The schedule's next step sends the activation to review for the same.
+        v0_events.tell_decided(connection, schedule, version, entry, run, key=key, by=ADMISSION, now=now)
         unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
         return _refused(connection, schedule, entry, key, unusable, looked_at={}, now=now)
     person = person_of(schedule, activation, run)
     late = now - run.window_from > version.configuration.policy.catchup_window
     if late or is_answered_for(connection, schedule, activation, version, entry, now=now):
-        return _misfired(connection, schedule, entry, key, content, late=late, now=now)
+        return _misfired(connection, schedule, version, entry, run, key=key, content=content, late=late, now=now)
+    v0_events.tell_decided(connection, schedule, version, entry, run, key=key, by=ADMISSION, now=now)
     question = question_about(schedule, version, person=person)
     judgement = judge(connection, question, content, now=now, activation=activation, due=_due(entry), lock=True)
     against = (
@@ -225,15 +227,19 @@ def _over_ceiling(
 def _misfired(
     connection: Connection,
     schedule: Schedule,
+    version: Version,
     entry: ledger.Entry,
+    run: ledger.Run,
+    *,
     key: RunKey,
     content: Content,
-    *,
     late: bool,
     now: datetime,
 ) -> Admission:
     """Its window has passed, because the authority gave no answer or nobody decided; or another run answers for it."""
     if late and isinstance(content, Answers) and content.question is not None and not content.are_there:
+        # It used its slot, and it was the authority that did not let it pass.
+        v0_events.tell_decided(connection, schedule, version, entry, run, key=key, by=ADMISSION, now=now)
         unanswered = Objection(
             reason=Reason.AUTHORITY_UNAVAILABLE,
             sentence=content.unanswered or Reason.AUTHORITY_UNAVAILABLE.sentence,
@@ -246,8 +252,8 @@ def _misfired(
     ledger.close(connection, entry, disposition, reason, now=now)
     ledger.change_run(connection, key.run_id, ended_at=now)
     v0_events.tell_missed(connection, schedule, key, reason, disposition=disposition, by=ADMISSION, now=now)
-    run = ledger.find_run(connection, key.run_id)
-    threads.tell_ended(connection, schedule, key, run, disposition=disposition, reason=reason, now=now)
+    ended = ledger.find_run(connection, key.run_id)
+    threads.tell_ended(connection, schedule, key, ended, disposition=disposition, reason=reason, now=now)
     profile_logs.tell_one(connection, schedule, key.nominal_time, disposition, reason)
     money.release(connection, key.run_id, now=now)
     return _closed(connection, schedule, disposition, reason)

@@ -10,10 +10,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.catalog.audit_events import record_event
+from horarium.catalog.ledger import Entry, Run
 from horarium.catalog.schedules import Schedule
+from horarium.catalog.versions import Version
 from horarium.schedule.facts import LATE
 from horarium.schedule.identity import ActivationKey, RunKey, instant_text
-from horarium.schedule.ledger import Disposition, Fate, Reason, Span
+from horarium.schedule.ledger import BY_CALENDAR, Disposition, Fate, Reason, Span
 from horarium.schedule.plan import Plan
 from horarium.schedule.v0 import CONTRACT, ScheduleEvent
 
@@ -43,19 +45,40 @@ def of_change(kind: str, before: Mapping[str, Any] | None) -> ScheduleEvent | No
 def tell_step(
     connection: Connection, schedule: Schedule, activation: ActivationKey, plan: Plan, *, by: str, now: datetime
 ) -> None:
-    """Tell of what a step did: which instants wait or start late, which runs took a slot, and which spans misfired.
+    """Tell of what a step did: which instants wait, and which spans misfired.
 
-    A run may still be withdrawn, or refused, before it begins: a trigger is an intent.
+    Of the runs that it staged nothing is told yet: one may still be withdrawn, or missed (`tell_decided`).
     """
-    late = (instant for instant in plan.starts if now - instant > LATE)
-    deferred = [RunKey(activation=activation, nominal_time=instant) for instant in (*plan.waits, *late)]
-    triggered = [RunKey(activation=activation, nominal_time=instant) for instant in (*plan.promotions, *plan.starts)]
-    for kind, runs in ((ScheduleEvent.DEFERRED, deferred), (ScheduleEvent.TRIGGERED, triggered)):
-        for run in runs:
-            _tell_run(connection, schedule, kind, run, by=by, now=now)
+    for instant in plan.waits:
+        run = RunKey(activation=activation, nominal_time=instant)
+        _tell_run(connection, schedule, ScheduleEvent.DEFERRED, run, by=by, now=now)
     for fate in plan.fates:
         if fate.disposition in MISFIRES:
             tell_skipped(connection, schedule, activation.generation, fate, by=by, now=now)
+
+
+def tell_decided(
+    connection: Connection,
+    schedule: Schedule,
+    version: Version,
+    entry: Entry,
+    run: Run,
+    *,
+    key: RunKey,
+    by: str,
+    now: datetime,
+) -> None:
+    """Tell that a run by the calendar uses its slot, in the transaction that admits or refuses it: a trigger is an intent.
+
+    One that is late under `defer_once` is told as deferred before, unless it was when it began to wait. Of a run by hand
+    nothing is told: that was triggered when it was asked for.
+    """
+    if entry.trigger != BY_CALENDAR:
+        return
+    defers = not version.is_damaged and version.configuration.policy.defer_once
+    if defers and not run.buffered and now - entry.first_at > LATE:
+        _tell_run(connection, schedule, ScheduleEvent.DEFERRED, key, by=by, now=now)
+    _tell_run(connection, schedule, ScheduleEvent.TRIGGERED, key, by=by, now=now)
 
 
 def tell_triggered(connection: Connection, schedule: Schedule, run: RunKey, *, by: str, now: datetime) -> None:

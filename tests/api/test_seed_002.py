@@ -293,9 +293,9 @@ def test_a_deferred_instant_runs_late_once_and_answers_for_the_rest(caller):
     assert caller.fates(schedule_id) == [("succeeded", None, 1), ("skipped", "coalesced", 4)]
     assert caller.told(schedule_id) == [
         "SCHEDULE_CREATED",
+        "MISFIRED_SKIPPED",
         "MISFIRED_DEFERRED",
         "SCHEDULE_TRIGGERED",
-        "MISFIRED_SKIPPED",
     ]
 
 
@@ -385,8 +385,8 @@ def test_all_eight_events_are_told_in_the_audit_stream_with_their_metadata(calle
         "SCHEDULE_RESUMED",
         "SCHEDULE_TRIGGERED",
         "MISFIRED_DEFERRED",
-        "SCHEDULE_TRIGGERED",
         "MISFIRED_SKIPPED",
+        "SCHEDULE_TRIGGERED",
         "SCHEDULE_DISABLED",
     ]
     changes = [each for each in told if "receipt_id" in each["details"]]
@@ -395,7 +395,7 @@ def test_all_eight_events_are_told_in_the_audit_stream_with_their_metadata(calle
     assert {each["actor"] for each in changes} == {"ada"}
     lines = caller.api.get(f"/schedules/{schedule_id}/occurrences").json()["occurrences"]
     run, deferred, skipped = ((each["first_at"], each["run_id"]) for each in lines)
-    first, waits, late, span = (each["details"] for each in told[4:8])
+    first, waits, span, late = (each["details"] for each in told[4:8])
     assert [(each["nominal_time"], each["run_id"]) for each in (first, waits, late)] == [run, deferred, deferred]
     assert span == {
         "first_at": skipped[0],

@@ -245,7 +245,8 @@ class TestOneShot:
         world.runs_up = True
         world.pass_until(at(90))
         assert scheduler.desk.told() == [("missed", 60, 60, 1)]
-        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED", "MISFIRED_SKIPPED"]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "MISFIRED_SKIPPED"]
+        scheduler.check()
 
     def test_a_spent_one_goes_on_with_the_instant_of_its_update(self, scheduler: Scheduler) -> None:
         scheduler.create(once(60))
@@ -463,8 +464,69 @@ class TestMisfires:
         world.schedules_up = world.runs_up = True
         world.pass_until(at(651.5))
         assert scheduler.desk.told() == [("succeeded", 60, 60, 1), ("skipped", 120, 600, 9)]
-        assert scheduler.told() == ["SCHEDULE_CREATED", "MISFIRED_DEFERRED", "SCHEDULE_TRIGGERED", "MISFIRED_SKIPPED"]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "MISFIRED_SKIPPED", "MISFIRED_DEFERRED", "SCHEDULE_TRIGGERED"]
         scheduler.check()
+
+    def test_a_run_that_nobody_decided_for_a_while_is_told_as_deferred_when_it_begins(
+        self, scheduler: Scheduler
+    ) -> None:
+        """Its slot was taken in time, and only the run workers were away."""
+        scheduler.create(deferring(MINUTES))
+        world = scheduler.world()
+        world.runs_up = False
+        world.pass_until(at(248))
+        assert scheduler.told() == ["SCHEDULE_CREATED"]
+        world.runs_up = True
+        world.pass_until(at(252))
+        assert scheduler.desk.told()[0] == ("succeeded", 60, 60, 1)
+        told = [each for each in events(scheduler.desk) if each["kind"].isupper()]
+        deferred, triggered = told[1:3]
+        assert [each["kind"] for each in (deferred, triggered)] == ["MISFIRED_DEFERRED", "SCHEDULE_TRIGGERED"]
+        assert deferred["details"] == triggered["details"]
+        assert deferred["details"]["nominal_time"] == instant_text(at(60))
+        assert triggered["at"] == at(248)
+        scheduler.check()
+
+    def test_what_waited_is_not_told_as_deferred_again_where_it_begins_late(self, scheduler: Scheduler) -> None:
+        scheduler.create(deferring(MINUTES))
+        world = scheduler.world(takes=110)
+        world.pass_until(at(175))
+        assert scheduler.told().count("MISFIRED_DEFERRED") == 1
+        assert scheduler.told()[-1] == "SCHEDULE_TRIGGERED"
+
+    def test_a_run_that_a_pause_withdraws_is_never_told_as_triggered(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.world().pass_until(at(58))
+        (entry,) = scheduler.desk.entries()
+        assert entry.disposition is Disposition.STAGED
+        run = entry.run_key(scheduler.desk.key)
+        scheduler.pause()
+        scheduler.desk.now = at(60)
+        assert scheduler.desk.admit(run).outcome == "withdrawn"
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_PAUSED"]
+        scheduler.check()
+
+    def test_a_run_is_told_once_by_whichever_attempt_decides_it(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        world = scheduler.world()
+        world.runs_up = False
+        world.pass_until(at(58))
+        assert scheduler.told() == ["SCHEDULE_CREATED"]
+        (entry,) = scheduler.desk.entries()
+        run = entry.run_key(scheduler.desk.key)
+        scheduler.desk.now = at(60)
+        for owner in ("first", "first", "second"):
+            scheduler.desk.admit(run, owner=owner)
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED"]
+        told = events(scheduler.desk)[-1]
+        assert (told["at"], told["actor"]) == (at(60), "system:admission")
+
+    def test_a_refused_run_was_triggered(self, scheduler: Scheduler) -> None:
+        scheduler.create(MINUTES)
+        scheduler.desk.write(presence.release_agent, SCOPE, AGENT, now=scheduler.desk.now)
+        scheduler.world().pass_until(at(65))
+        assert scheduler.desk.told() == [("refused", 60, 60, 1)]
+        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED"]
 
     def test_other_contracts_are_told_of_in_our_words_alone(self, desk: Desk) -> None:
         desk.write(publish, desk.key, every(60), expected_revision=0, by="ada", now=desk.now)

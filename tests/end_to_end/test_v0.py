@@ -175,7 +175,7 @@ async def test_each_event_of_the_contract_is_told_with_its_metadata(strict):
     await ada.proven()
 
     runs = {run.run_id: entry for entry, run in place.rows() if run is not None}
-    for event in (triggered, deferred, again):
+    for event, by in ((triggered, "system:admission"), (deferred, "system:schedule"), (again, "system:admission")):
         entry = runs[event["details"]["run_id"]]
         nominal = instant_text(entry.first_at)
         assert event["details"] == {
@@ -183,7 +183,7 @@ async def test_each_event_of_the_contract_is_told_with_its_metadata(strict):
             "run_id": event["details"]["run_id"],
             "trigger": "schedule",
         }
-        assert (event["actor"], event["generation"]) == ("system:schedule", 1)
+        assert (event["actor"], event["generation"]) == (by, 1)
     assert again["details"]["run_id"] == deferred["details"]["run_id"], "what waited is what was triggered next"
     details = skipped["details"]
     assert set(details) == {"first_at", "last_at", "count", "disposition", "reason"}

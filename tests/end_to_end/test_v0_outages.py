@@ -81,6 +81,10 @@ class Scheduled:
         ended_so = {Disposition.MISSED, Disposition.SKIPPED}
         misfired = sum(entry.count for entry, _ in self.rows() if entry.disposition in ended_so)
         assert misfired == sum(each["count"] for each in self.events("MISFIRED_SKIPPED")), self.it.told(self.key)
+        triggered = [each["run_id"] for each in self.events("SCHEDULE_TRIGGERED")]
+        assert len(triggered) == len(set(triggered)), "once each"
+        assert set(triggered) <= {run.run_id for _, run in self.rows() if run is not None}, "none that was withdrawn"
+        assert set(triggered) >= {run.run_id for _, run in self.rows() if run is not None and run.begun_at}
         began = [line["nominal"] for line in self.it.begun(self.key)]
         assert sorted(began) == sorted(each.isoformat() for each in self.begun())
 

@@ -144,7 +144,9 @@ async def list_v0_events(
 
     `SCHEDULE_CREATED`, `SCHEDULE_UPDATED`, `SCHEDULE_PAUSED`, `SCHEDULE_RESUMED` and `SCHEDULE_DISABLED` name the version and
     the receipt of the change; `SCHEDULE_TRIGGERED` and `MISFIRED_DEFERRED` the run and its nominal time; `MISFIRED_SKIPPED`
-    a span of instants with its count, and why.
+    a span of instants with its count, and why. A run is triggered when it is due and uses its slot, once, and admission may
+    still refuse it; what was withdrawn or missed before is not told so. An instant is deferred when it begins to wait, or
+    when it starts late.
     """
     found = await call.service.read(
         v0.events,
