@@ -372,7 +372,7 @@ def test_a_profile_says_how_many_findings_are_listed(tmp_path, monkeypatch):
 
     def page(runner: AgentTestRunner) -> str:
         with capture_logs():
-            asyncio.run(runner.run(content=json.dumps({"folders": [ORDERS]}).encode()))
+            asyncio.run(runner.run(content=json.dumps({"folders": [ORDERS]}).encode(), at=AT))
         (written,) = runner.outputs.values()
         return written.decode()
 
