@@ -5,9 +5,9 @@ lowered since must not fire forever. The occurrence is refused then, and the sch
 the ceiling is high enough again. A run by hand is no declaration, and is never refused for this.
 
 The ceiling of one profile binds cron profiles only, each by what its calendar declares from now on. That of all together counts
-the enabled schedules of every contract in the order of their activation, each as it was counted at its enabling: those that
-were activated last are the ones over it. To enable a schedule again is to activate it last, and does not count it twice. Where
-such a ceiling is set, all who enable anything in the installation do so one after the other.
+the enabled schedules of every contract in the order of their activation, each as it was counted at its enabling or at its last
+occurrence since: those that were activated last are the ones over it. To enable a schedule again is to activate it last, and
+does not count it twice. Where such a ceiling is set, all who enable anything in the installation do so one after the other.
 What all together declare is of every organization, so it stands in the log and in no answer to a tenant.
 """
 
@@ -69,20 +69,19 @@ def objections(
     Raises `InvalidSchedule` where this release cannot evaluate the version.
     Only a ceiling for all together costs a query.
     """
-    if schedule.contract == CONTRACT:
-        declared = runs_per_month(version.configuration.calendar, now=now)
-        if declared > ceilings.per_profile:
-            yield _against(
-                f"It declares {declared:,} runs in 30 days, and a profile is allowed {ceilings.per_profile:,} here "
-                f"({PER_PROFILE}).",
-                which="per_profile",
-                declared=declared,
-                most=ceilings.per_profile,
-            )
+    if schedule.contract != CONTRACT and ceilings.total is None:
+        return
+    declared = runs_per_month(version.configuration.calendar, now=now)
+    if schedule.contract == CONTRACT and declared > ceilings.per_profile:
+        yield _against(
+            f"It declares {declared:,} runs in 30 days, and a profile is allowed {ceilings.per_profile:,} here "
+            f"({PER_PROFILE}).",
+            which="per_profile",
+            declared=declared,
+            most=ceilings.per_profile,
+        )
     if ceilings.total is None:
         return
-    counted = None if activation is None else activation.runs_per_month
-    declared = runs_per_month(version.configuration.calendar, now=now) if counted is None else counted
     # What declares nothing adds nothing, such as an instant that has passed.
     before = _before(connection, schedule, activation, now=now) if declared else 0
     if before + declared > ceilings.total:
@@ -97,9 +96,12 @@ def objections(
 
 
 def keep_count(connection: Connection, version: Version, activation: Activation, *, now: datetime) -> None:
-    """Count what an activation declares that was enabled by a release which did not. It counts for the others from then on."""
-    if activation.runs_per_month is None:
-        counted = runs_per_month(version.configuration.calendar, now=now)
+    """Count anew what an activation declares: of a cron that fires in June alone, enabling in November counted nothing.
+
+    It counts for the others from then on.
+    """
+    counted = runs_per_month(version.configuration.calendar, now=now)
+    if counted != activation.runs_per_month:
         change_activation(connection, activation, runs_per_month=counted)
 
 

@@ -5,7 +5,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -263,6 +263,19 @@ class TestOfAllTogether:
         own_desk.publish(every(1_800))
         [against] = refused(own_desk, allowed)
         assert against["evidence"]["ceiling"] == {"which": "total", "declared": 1_440, "most": 720}
+
+    def test_what_fires_in_one_month_alone_is_counted_anew_when_it_comes(self, own_desk: Desk) -> None:
+        """Enabled in another month it declares nothing yet, and would have fired under any ceiling."""
+        later = NOON + timedelta(days=100)
+        first = datetime(later.year, later.month, 1, tzinfo=UTC)
+        publish_profile(own_desk, f"0 * * {later.month} *")
+        enable(own_desk, Ceilings(total=10))
+        assert counted(own_desk) == 0
+        loop = Loop(own_desk, each_key(own_desk))
+        run = due(loop, int((first - NOON).total_seconds()))
+        decided = admit(own_desk, run, Ceilings(total=10))
+        assert (decided.outcome, decided.reason) == ("refused", Reason.CEILING_EXCEEDED)
+        assert (counted(own_desk) or 0) > 10, "and it counts for the others from then on"
 
     def test_what_is_paused_retired_or_in_review_counts_no_more(self, own_desk: Desk) -> None:
         allowed = Ceilings(total=720)
