@@ -11,7 +11,7 @@ venv: $(STAMP)
 # A build that was interrupted leaves no stamp, so the next one starts over.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Horarium needs Python 3.11 or newer, and " + sys.executable + " is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.13 " + "$(MAKECMDGOALS)")'
-	@echo "Building $(VENV) with everything that is needed; this takes about half a minute, once …"
+	@echo "Building $(VENV) with everything that is needed; this takes one or two minutes, once …"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[app,test,check]'
 	@touch $(STAMP)
