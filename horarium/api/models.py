@@ -27,6 +27,14 @@ class Reference(Answer):
     digest: Digest
 
 
+class LastOutcome(Answer):
+    """What became of what a schedule answered for last, in brief. Its occurrences tell the rest."""
+
+    disposition: str
+    reason: str | None
+    nominal_time: AwareDatetime = Field(description="Of a span, its last instant.")
+
+
 class Environment(Answer):
     """An environment. Read it before a change: its two numbers are preconditions of every mutation."""
 

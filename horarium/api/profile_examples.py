@@ -59,6 +59,7 @@ PROFILE: Final[dict[str, Any]] = {
     "next_due": "2027-02-01T06:30:00Z",
     "changed_at": "2027-01-31T09:00:00Z",
     "changed_by": "ada@acme.example",
+    "last_outcome": {"disposition": "succeeded", "reason": None, "nominal_time": "2027-01-29T06:30:00Z"},
 }
 PROFILES: Final = {"profiles": [PROFILE], "next_cursor": None}
 THREAD: Final[dict[str, Any]] = {

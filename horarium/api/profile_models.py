@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from horarium.api.models import Answer, Receipt
+from horarium.api.models import Answer, LastOutcome, Receipt
 
 
 class AgentVersion(Answer):
@@ -97,7 +97,8 @@ class Profile(Answer):
     config: dict[str, Any] | None
     cron: dict[str, Any] | None = Field(description="As in `config`; null where it has no schedule.")
     fault: str | None = Field(
-        description="Why a stored row cannot be used, in a sentence. It is skipped, and keeps nothing else from running."
+        description="Why what is stored cannot be used or shown, or no longer fits the agent version that it is for, in "
+        "sentences that say what to do. It keeps nothing else from running."
     )
     schedule_id: UUID | None = Field(description="The schedule that stands behind it, once it had a cron.")
     state: Literal["enabled", "paused", "review", "unscheduled"]
@@ -108,6 +109,10 @@ class Profile(Answer):
     next_due: AwareDatetime | None
     changed_at: AwareDatetime | None = Field(description="null only where the stored row is damaged.")
     changed_by: str
+    last_outcome: LastOutcome | None = Field(
+        description="What became of the run that was decided or ended last, a refused one too: what is enabled may be refused "
+        "each time. null before the first."
+    )
 
 
 class Profiles(Answer):

@@ -24,6 +24,7 @@ SHOWN: Final[dict[str, Any]] = {
     "state": "enabled",
     "reason": None,
     "schedule": CRON,
+    "last_outcome": {"disposition": "refused", "reason": "agent_offline", "nominal_time": "2027-01-31T08:45:00Z"},
 }
 DIRECTORY: Final = {"schedules": [SHOWN], "next_cursor": None}
 EVENTS: Final = {

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, RootModel
 
-from horarium.api.models import Answer, Reference
+from horarium.api.models import Answer, LastOutcome, Reference
 from horarium.api.requests import Body
 from horarium.api.v0_examples import CRON, ONE_SHOT
 from horarium.calendar.cron import MAX_LENGTH
@@ -126,6 +126,9 @@ class V0Schedule(Answer):
     )
     reason: str | None = Field(description="Why it is in `review`, as a sentence; null otherwise.")
     schedule: dict[str, Any] = Field(description="The document as it came, without defaults.")
+    last_outcome: LastOutcome | None = Field(
+        description="What became of the instant or run that was answered for last, a refused one too. null before the first."
+    )
     problem: str | None = Field(
         default=None,
         description="Why this release cannot use a version that is shown or enabled; there only where it cannot.",

@@ -5,7 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from horarium.catalog.tables import authority_events, declarations, stops
 from horarium.catalog.upsert import make_sure, upsert, upsert_all
@@ -46,6 +60,20 @@ def find_declarations(
     )
     found = (_declaration(row) for row in connection.execute(query).mappings())
     return {(each.kind, each.name): each for each in found if (each.kind, each.name) in wanted}
+
+
+def declared_texts(connection: Connection, scope: Scope, kind: str, names: Collection[str]) -> list[tuple[str, str]]:
+    """Name and facts of some declarations of a kind as they are stored, those of the organization first: for whoever only tells
+    of them, and is hindered by no damaged one.
+    """
+    here = declarations.c.environment_id.in_([ORGANIZATION, scope.environment_id])
+    query = (
+        select(declarations.c.name, cast(declarations.c.facts, Text).label("told"))
+        .where(declarations.c.org_id == scope.org_id, here)
+        .where(declarations.c.kind == kind, declarations.c.name.in_(names))
+        .order_by(declarations.c.environment_id)
+    )
+    return [(row.name, row.told) for row in connection.execute(query)]
 
 
 def list_declarations(connection: Connection, scope: Scope) -> Sequence[Declaration]:

@@ -1,6 +1,6 @@
 """Queries on the ledger and on runs. Whoever writes here holds the schedule's lock."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from horarium.catalog.schedules import Schedule
-from horarium.catalog.tables import entries, runs
+from horarium.catalog.tables import entries, runs, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from horarium.schedule.ledger import BY_CALENDAR, HOLDING, Disposition, Fate, Reason
 
@@ -123,6 +123,22 @@ def find_run(connection: Connection, run_id: str) -> Run | None:
     """A run by its id, or None."""
     row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
     return None if row is None else run_of_row(row)
+
+
+def newest_closed(connection: Connection, of: Collection[Schedule]) -> dict[int, Entry]:
+    """Of each of these schedules what was closed last, by the schedule's row; nothing of one whose ledger is empty or open."""
+    mine = entries.alias()
+    newest = (
+        select(mine.c.id)
+        .where(mine.c.schedule == schedules.c.id, mine.c.closed_at.is_not(None))
+        .order_by(mine.c.closed_at.desc(), mine.c.first_at.desc())
+        .limit(1)
+        .correlate(schedules)
+        .scalar_subquery()
+    )
+    rows = [schedule.row for schedule in of]
+    query = select(entries).select_from(schedules.join(entries, entries.c.id == newest)).where(schedules.c.id.in_(rows))
+    return {row["schedule"]: entry_of_row(row) for row in connection.execute(query).mappings()}
 
 
 def decision_times(connection: Connection, of: Sequence[Entry]) -> dict[int, datetime]:

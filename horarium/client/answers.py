@@ -120,6 +120,15 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LastOutcome:
+    """What became of what a schedule answered for last, a refused run too. Of a span, `nominal_time` is the last instant."""
+
+    disposition: str
+    nominal_time: AwareDatetime
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """A completed operation. It confirms that one operation; the current activation may have changed afterwards.
 

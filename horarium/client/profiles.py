@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from horarium.client.answers import Document, Receipt, Reference
+from horarium.client.answers import Document, LastOutcome, Receipt, Reference
 from horarium.client.calls import LARGEST_PAGE, Caller, ScopeLike, changing, reading
 
 Request = Mapping[str, Any]
@@ -69,7 +69,8 @@ class Profile:
 
     `cron` is None for one that has no schedule. `state` is `enabled`, `paused`, `review` (with its `reason`) or `unscheduled`.
     `reference` is the version that stands behind it.
-    `fault` says why a stored row cannot be used; it keeps no other from running.
+    `fault` says why what is stored cannot be used or shown, or does not fit its agent version; it keeps no other from running.
+    `last_outcome` is None before the first, and from a server of an older release.
     """
 
     agent_class: str
@@ -87,6 +88,7 @@ class Profile:
     next_due: AwareDatetime | None = None
     changed_at: AwareDatetime | None = None
     changed_by: str
+    last_outcome: LastOutcome | None = None
     document: Document = field(default_factory=dict)
     """Of one in a list, the document is that of the list."""
 

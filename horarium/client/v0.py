@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from horarium.client.answers import Document, Events, Receipt, Reference
+from horarium.client.answers import Document, Events, LastOutcome, Receipt, Reference
 from horarium.client.calls import LARGEST_PAGE, Caller, ScopeLike, changing, reading
 
 Request = Mapping[str, Any]
@@ -30,6 +30,7 @@ class V0Schedule:
     schedule: Document
     reason: str | None = None
     problem: str | None = None
+    last_outcome: LastOutcome | None = None
     document: Document = field(default_factory=dict)
     """Of one in a list, the document is that of the list."""
 

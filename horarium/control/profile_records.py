@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
+from horarium.catalog import ledger
 from horarium.catalog.environments import require_environment
 from horarium.catalog.profiles import StoredProfile, find_profile, list_profiles
 from horarium.catalog.schedules import find_schedules
@@ -19,7 +20,8 @@ from horarium.control import threads
 from horarium.control.agent_classes import require_class
 from horarium.control.events import reference
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE, Principal, authorize
-from horarium.control.records import MAX_PAGE, next_due, require_limit
+from horarium.control.profile_fits import misfits
+from horarium.control.records import MAX_PAGE, last_outcome, next_due, require_limit
 from horarium.errors import InvalidSchedule, NotFound
 from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.profiles import can_name, parse_profile, thread_id
@@ -42,7 +44,8 @@ def show(
     """A profile and how its schedule stands.
 
     `state` is `enabled`, `paused`, `review` with its `reason`, or `unscheduled` where it has no cron. `fault` says why what is
-    stored cannot be used; then `config` is null where it cannot be read.
+    stored cannot be used, or no longer fits the version that it is for; `config` is null where it cannot be read.
+    `last_outcome` is what became of the run that was decided or ended last, a refused one too.
     """
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
@@ -147,10 +150,19 @@ def _shown(
 ) -> list[dict[str, Any]]:
     schedules = find_schedules(connection, scope, [each.schedule_id for each in page])
     by_id = {each.schedule.key.schedule_id: each for each in standings(connection, schedules)}
-    return [_document(each, by_id.get(each.schedule_id), now=now) for each in page]
+    closed = ledger.newest_closed(connection, schedules)
+    found = [(each, by_id.get(each.schedule_id)) for each in page]
+    unfit = misfits(connection, scope, found)
+    return [
+        {
+            **_document(profile, standing, unfit=unfit.get(profile.row), now=now),
+            "last_outcome": None if standing is None else last_outcome(closed.get(standing.schedule.row)),
+        }
+        for profile, standing in found
+    ]
 
 
-def _document(profile: StoredProfile, standing: Standing | None, *, now: datetime) -> dict[str, Any]:
+def _document(profile: StoredProfile, standing: Standing | None, *, unfit: str | None, now: datetime) -> dict[str, Any]:
     config, cron, fault = _read(profile, standing)
     if fault is not None:
         threads.log_malformed(profile, fault)
@@ -162,7 +174,7 @@ def _document(profile: StoredProfile, standing: Standing | None, *, now: datetim
         "tenant_id": profile.tenant_id,
         "config": config,
         "cron": cron,
-        "fault": fault,
+        "fault": " ".join(each for each in (fault, unfit) if each is not None) or None,
         "schedule_id": None if standing is None else standing.schedule.key.schedule_id,
         "state": state,
         "reason": reason,

@@ -163,6 +163,17 @@ def next_due(standing: Standing, *, now: datetime) -> datetime | None:
     return version.configuration.calendar.after(max(now, activation.activated_at))
 
 
+def last_outcome(entry: ledger.Entry | None) -> dict[str, Any] | None:
+    """What became of what a schedule answered for last: whoever sees only that it is enabled takes it for well. None before."""
+    if entry is None:
+        return None
+    return {
+        "disposition": entry.disposition.value,
+        "reason": None if entry.reason is None else entry.reason.value,
+        "nominal_time": instant_text(entry.last_at),
+    }
+
+
 def _configuration(version: Version) -> Mapping[str, Any]:
     """As it was submitted; nothing of what is no document any more, for which the record has its `problem`."""
     try:

@@ -12,6 +12,7 @@ answered for that time there is no room for such an entry, and the request is re
 """
 
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings, publish
 from horarium.control.receipts import Receipt, perform
-from horarium.control.records import MAX_PAGE, require_limit
+from horarium.control.records import MAX_PAGE, last_outcome, require_limit
 from horarium.errors import Conflict, InvalidSchedule, NotFound
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
@@ -208,12 +209,14 @@ def show(
     """A schedule in the words of its contract: the newest document as it came, and whether it fires.
 
     `state` is `enabled`, `paused`, `disabled` or `review`, the last with its `reason`: a spent one-shot is there. `problem`
-    says what keeps this release from using a version that is shown or enabled, where something does.
+    says what keeps this release from using a version that is shown or enabled, where something does. `last_outcome` is what
+    became of the instant or run that was answered for last, a refused one too, and null before.
     """
     authorize(principal, scope, required_scope)
     require_environment(connection, scope)
     (standing,) = standings(connection, [_require(connection, schedule_key(scope, schedule_id))])
-    return _shown(standing)
+    (shown,) = _all_shown(connection, [standing])
+    return shown
 
 
 def directory(
@@ -237,7 +240,7 @@ def directory(
     page = found[:limit]
     more = len(found) > limit
     return {
-        "schedules": [_shown(standing) for standing in standings(connection, page)],
+        "schedules": _all_shown(connection, standings(connection, page)),
         "next_cursor": page[-1].key.schedule_id if more else None,
     }
 
@@ -259,7 +262,12 @@ def events(
     return records.events(connection, schedule.key, after=after, limit=limit)
 
 
-def _shown(standing: Standing) -> dict[str, Any]:
+def _all_shown(connection: Connection, page: Sequence[Standing]) -> list[dict[str, Any]]:
+    closed = ledger.newest_closed(connection, [standing.schedule for standing in page])
+    return [_shown(standing, closed.get(standing.schedule.row)) for standing in page]
+
+
+def _shown(standing: Standing, closed: ledger.Entry | None) -> dict[str, Any]:
     schedule, version = standing.schedule, standing.head
     state, reason = ("disabled", None) if schedule.retired_at is not None else standing.state
     faults = {version.fault, None if standing.activated is None else standing.activated.fault} - {None}
@@ -271,6 +279,7 @@ def _shown(standing: Standing) -> dict[str, Any]:
         "state": state,
         "reason": reason,
         "schedule": _source(version),
+        "last_outcome": last_outcome(closed),
         **({"problem": " ".join(sorted(str(fault) for fault in faults))} if faults else {}),
     }
 

@@ -47,12 +47,15 @@ _LENGTHS: Final[Mapping[type, tuple[str, str, str]]] = {
 }
 
 
-def submission_faults(config: Mapping[str, Any], schema: Mapping[str, Any], *, at: str) -> list[Fault]:
+def submission_faults(
+    config: Mapping[str, Any], schema: Mapping[str, Any], *, at: str, looks: Iterator[bool] | None = None
+) -> list[Fault]:
     """What the schema of a class has against the settings of a profile; nothing where there is no schema.
 
-    `cron` is not looked at on either side: it belongs to the platform, which has rules of its own.
+    `looks` bounds several questions together, one item for each value that is looked at; without it one question has
+    `MAX_LOOKS`. `cron` is not looked at on either side: it belongs to the platform, which has rules of its own.
     """
-    check = _checking(schema)
+    check = _checking(schema, looks)
     own = dict(check.followed(schema) or {})
     if isinstance(own.get("properties"), dict):
         own["properties"] = {name: each for name, each in own["properties"].items() if name != "cron"}
@@ -69,10 +72,11 @@ def schema_faults(value: object, schema: object, *, at: str) -> list[Fault]:
     return check.faults.found
 
 
-def _checking(schema: object) -> "_Check":
+def _checking(schema: object, looks: Iterator[bool] | None = None) -> "_Check":
     """A look at a value by a schema, whose definitions stand at its top."""
     definitions = schema.get("$defs") if isinstance(schema, Mapping) else None
-    return _Check(definitions if isinstance(definitions, dict) else {}, Faults(), itertools.repeat(True, MAX_LOOKS))
+    bounded = itertools.repeat(True, MAX_LOOKS) if looks is None else looks
+    return _Check(definitions if isinstance(definitions, dict) else {}, Faults(), bounded)
 
 
 class _Check:

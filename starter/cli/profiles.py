@@ -13,7 +13,7 @@ from horarium.schedule.profiles import parse_profile
 from starter.cli.place import LARGEST_PAGE, Document, Place, Where, reach
 from starter.cli.printing import Output, json_text, print_fields, print_table, printable, program, show
 from starter.cli.review import Review, send_once
-from starter.cli.timings import brief
+from starter.cli.timings import brief, last_outcome
 from starter.documents import STANDARD_INPUT, read_checked
 
 
@@ -97,6 +97,7 @@ def _print_profile(answer: Document) -> None:
         ("State", answer["state"] + (f" ({answer['reason']})" if answer["reason"] else "")),
         ("Cron", _cron_text(answer["cron"])),
         ("Next due", answer["next_due"]),
+        *last_outcome(answer),
         *(("Config", f"{name} {json_text(value)}") for name, value in config.items() if name != "cron"),
         ("Schedule", answer["schedule_id"]),
         ("Thread", answer["thread_id"]),
@@ -224,7 +225,13 @@ async def show_thread(
             ]
         )
         rows = [
-            (each["id"], brief(each["at"], now=now), each["kind"], each["run_id"], json_text(each["data"]))
+            (
+                each["id"],
+                None if each["at"] is None else brief(each["at"], now=now),
+                each["kind"],
+                each["run_id"],
+                json_text(each["data"]),
+            )
             for each in answer["events"]
         ]
         print_table(("Id", "At", "Event", "Run", "Data"), rows, wraps={"Data"})

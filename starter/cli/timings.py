@@ -28,6 +28,15 @@ def brief(text: str, *, now: datetime) -> str:
     return f"{instant:%m-%d %H:%M:%SZ}" if instant.year == now.year else f"{instant:%Y-%m-%d %H:%M:%SZ}"
 
 
+def last_outcome(answer: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """The field that says what became of a schedule last; none before that, and where a server does not tell it."""
+    told = answer.get("last_outcome")
+    if told is None:
+        return []
+    reason = "" if told["reason"] is None else f" ({told['reason']})"
+    return [("Last outcome", f"{told['disposition']}{reason}, due {told['nominal_time']}")]
+
+
 def ago(text: str, *, now: datetime) -> str:
     """How long ago an instant was, in its largest unit; empty while that is not worth a word."""
     passed = now - datetime.fromisoformat(text)

@@ -24,7 +24,7 @@ from starter.cli.printing import (
     show,
 )
 from starter.cli.review import Review, send_once
-from starter.cli.timings import brief
+from starter.cli.timings import brief, last_outcome
 from starter.documents import read_checked
 
 _TITLES = {
@@ -156,6 +156,7 @@ def _print_schedule(answer: Document) -> None:
             ("Target", target),
             ("Policy", ", ".join(f"{name} {json_text(value)}" for name, value in policy.items()) or "-"),
             ("Next due", _due(answer)),
+            *last_outcome(answer),
             ("Revision", answer["reference"]["revision"]),
             ("Digest", answer["reference"]["digest"]),
             ("Generation", answer["generation"]),

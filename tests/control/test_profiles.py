@@ -106,6 +106,7 @@ class TestSaving:
             "next_due": "2026-11-30T13:00:00Z",
             "changed_at": "2026-11-30T12:00:00Z",
             "changed_by": "ada",
+            "last_outcome": None,
         }
 
     def test_it_is_audited_as_any_change_is(self, profiler: Profiler) -> None:
