@@ -1,6 +1,6 @@
 """Applying a file of declarations: what would change, and the change itself, in one transaction (DESIGN.md, section 8)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -29,6 +29,8 @@ from horarium.schedule.identity import Scope
 APPLY = "apply"
 _FIRST = 1
 """The epoch and the reset generation of a new environment."""
+_NAMED = 20
+"""How many names a warning lists; the changes have them all."""
 
 Standing = Mapping[tuple[str, str], Declaration]
 
@@ -83,7 +85,7 @@ def apply(
             lock_organization(connection, scope)
         changes = _changes(connection, None if created else environment, scope, read)
         _carry_out(connection, scope, read, changes, by=principal.name, now=now, receipt_id=receipt_id)
-        return {"changes": [each.document for each in changes], "warnings": []}
+        return {"changes": [each.document for each in changes], "warnings": _withdrawals(changes)}
 
     return perform(
         connection,
@@ -111,7 +113,26 @@ def preview_of(
     authorize(principal, scope, required_scope)
     read = _read(_attempt(declared), scope)
     changes = _changes(connection, find_environment(connection, scope), scope, read)
-    return {"operation": APPLY, "dry_run": True, "changes": [each.document for each in changes], "warnings": []}
+    return {
+        "operation": APPLY,
+        "dry_run": True,
+        "changes": [each.document for each in changes],
+        "warnings": _withdrawals(changes),
+    }
+
+
+def _withdrawals(changes: Sequence[Change]) -> list[str]:
+    """A sentence for each kind of which a file withdraws something: whoever meant to add to it is told what is gone."""
+    names: dict[str, list[str]] = {}
+    for each in changes:
+        if each.after is None:
+            names.setdefault(PLURALS[each.kind], []).append(repr(each.name))
+    return [
+        f"The file names {kind}, and of what stood there it withdraws {', '.join(gone[:_NAMED])}"
+        + (f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else "")
+        + ": a kind that a file names is replaced whole."
+        for kind, gone in names.items()
+    ]
 
 
 def _attempt(declared: object) -> Attempt[Declarations]:

@@ -74,6 +74,17 @@ def test_a_file_with_faults_is_refused_with_all_of_them_and_its_name(on_folder, 
     assert lines == ["/budgets/main/limit", "/peeple"]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_a_file_withdraws_is_told_by_kind_and_name(on_folder, write, dry_run):
+    on_folder("apply", write(FILE, "environment.yaml"))
+    fewer = FILE.replace("  ada@acme.example: {}\n", "  eve@acme.example: {}\n")
+    (told,) = on_folder("apply", write(fewer, "environment.yaml"), *(["--dry-run"] if dry_run else []))
+    (warning,) = told["warnings"]
+    assert warning.startswith("The file names people, and of what stood there it withdraws 'ada@acme.example': a kind")
+    (unnamed,) = on_folder("apply", write(FILE.partition("people:")[0], "environment.yaml"))
+    assert unnamed["warnings"] == []
+
+
 def test_a_reference_to_nothing_is_refused_with_its_place(on_folder, write):
     other = FILE.replace("purse: {unpaid_limit", "other: {unpaid_limit")
     assert "/budgets/main/wallet" in on_folder("apply", write(other, "environment.yaml"), status=1)
@@ -153,6 +164,12 @@ def test_tables_for_people_tell_what_changed_and_what_is_there(installation, hor
     assert "Nothing changes" in table("apply", path)
     changed = write(FILE.replace("limit: 1000", "limit: 2000"), "environment.yaml")
     assert "limit: 1000 → 2000" in table("apply", changed)
+    assert "Warning" not in table("apply", changed)
+    withdrawing = write(FILE.replace("  ada@acme.example: {}\n", ""), "fewer.yaml")
+    assert "Warning: The file names people, and of what stood there it withdraws 'ada@acme.example'" in table(
+        "apply", withdrawing
+    )
+    table("apply", changed)
     assert "since 20" not in table("show")
     table("stop", "--because", "A drill.")
     seen = table("show")
