@@ -1,5 +1,6 @@
 """`get`, `list` and `events`: what is stored of schedules."""
 
+import re
 import shlex
 import uuid
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ WIDE = 110
 """Columns from which on a table has room for whole ids."""
 LONGEST_DETAIL = 16
 """Characters of one word in the details of an event: enough to tell two digests apart."""
+_INSTANT = re.compile(r"\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
 async def get(written: str, *, revision: int | None, where: Where, output: Output | None) -> int:
@@ -221,4 +223,5 @@ def _side_text(name: str, side: Document) -> str:
 
 def _word(value: Any) -> str:
     text = value if isinstance(value, str) else json_text(value)
-    return text if " " in text else shorten(text, LONGEST_DETAIL)
+    # An id can be known by its beginning, an instant cannot.
+    return text if " " in text or _INSTANT.fullmatch(text) else shorten(text, LONGEST_DETAIL)

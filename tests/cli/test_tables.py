@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from horarium.calendar.cron import POSITION_NAMES
+from horarium.catalog.audit_events import record_event
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries, runtime, workers
 from horarium.control.activation import Reviewed, enable, pause
@@ -130,6 +131,19 @@ def test_events_and_the_audit_fit(shown, width):
     assert len(events) <= 9
     audit = seen(width, "audit", "--data", shown.data)
     assert max(map(len, audit[:8])) <= width
+
+
+def test_an_instant_in_the_details_of_an_event_is_never_cut(shown):
+    details = {"first_at": "2026-11-30T08:21:00Z", "last_at": "2026-11-30T08:25:00.250000Z", "run_id": FIRST}
+
+    def told(connection) -> None:
+        schedule = require_schedule(connection, schedule_key(SCOPE, SECOND))
+        record_event(connection, schedule, "MISFIRED_SKIPPED", at=NOW, actor="system:schedule", details=details)
+
+    shown.write(told)
+    (line,) = [each for each in seen(200, "events", SECOND, "--data", shown.data) if "MISFIRED_SKIPPED" in each]
+    assert "first_at 2026-11-30T08:21:00Z; last_at 2026-11-30T08:25:00.250000Z; run_id " in line
+    assert f"run_id {FIRST[:15]}…" in line, "an id is known by its beginning"
 
 
 def test_a_record_says_in_words_when_it_is_due_who_paused_it_and_that_nobody_is_there(shown):
