@@ -17,9 +17,7 @@ from horarium.calendar.wall import GREATEST_SHIFT, WallClock
 from horarium.calendar.zones import DAY, Change
 
 EQUAL: Final = "Equals the canonical calendar shown."
-_EQUAL_FROM: Final = (
-    "Equals the canonical calendar shown from its start_at on. Before that one of the same fields differs:"
-)
+_EQUAL_FROM: Final = "Equals the canonical calendar shown from its start_at on, which lies in the past."
 _DIFFERS: Final = "A canonical calendar of the same fields differs:"
 _CYCLE: Final = 401 * 366 * DAY
 """Longer than the 400 years after which dates, weekdays and the last rule of a zone repeat."""
@@ -40,8 +38,8 @@ def translate(calendar: Calendar, *, since: datetime) -> Translation:
     """Look for the canonical calendar that selects the instants of this one.
 
     Where no change of the clock makes a difference it is the same at every instant. Where only changes before `since` do, it
-    is the same from the last of those on, which its `start_at` and the sentence say. Else there is none, and the sentence names
-    the next change that makes a difference. Raises `ValueError` for a naive `since`.
+    is the same from the last of those on, which its `start_at` says: what they did concerns nobody any more. Else there is
+    none, and the sentence names the next change that makes a difference. Raises `ValueError` for a naive `since`.
     """
     if since.tzinfo is None:
         raise ValueError("A translation is asked for from an aware datetime on, such as datetime(…, tzinfo=UTC).")
@@ -57,11 +55,10 @@ def translate(calendar: Calendar, *, since: datetime) -> Translation:
     passed = list(_differing(wall, calendar.first, start))
     if not passed:
         return Translation(calendar=_document(calendar, calendar.first), sentence=EQUAL)
-    told = _told(calendar, passed[-1])
     over = passed[-1].at + max(passed[-1].before - passed[-1].after, 1)
     if over > calendar.last:
-        return Translation(calendar=None, sentence=f"{_DIFFERS} {told}")
-    return Translation(calendar=_document(calendar, over), sentence=f"{_EQUAL_FROM} {told}")
+        return Translation(calendar=None, sentence=f"{_DIFFERS} {_told(calendar, passed[-1])}")
+    return Translation(calendar=_document(calendar, over), sentence=_EQUAL_FROM)
 
 
 def ranges(selected: int) -> list[dict[str, int]]:

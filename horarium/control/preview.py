@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, Final
 
 from horarium.calendar import Calendar, clock_changes, parse_timing, tzdata_version
-from horarium.calendar.cron import POSITION_NAMES
+from horarium.calendar.cron import POSITION_NAMES, parse_cron
+from horarium.calendar.faults import Faults, shown
 from horarium.calendar.translation import EQUAL, translate
 from horarium.errors import Fault, InvalidSchedule, Refused
 from horarium.schedule.configuration import CONTRACT as SCHEDULES
@@ -45,9 +46,12 @@ def read_spec(document: object) -> Spec:
     """Read a document that a person may preview, or raise `InvalidSchedule` with every fault.
 
     That is a document of any contract: a configuration, a schedule of scheduler v0, a profile with its `config`. Or a timing
-    by itself: a canonical calendar, the five positions of a cron with their zone, or what a version stores, an object with
-    `calendar`, `cron` or `instant` alone. Which of them is meant is told by the names in it.
+    by itself: a canonical calendar; a cron, as its five positions with their zone, as scheduler v0's `expr` with or without
+    a `timezone`, or as one text, in UTC; or what a version stores, an object with `calendar`, `cron` or `instant`
+    alone. Which of them is meant is told by the names in it.
     """
+    if isinstance(document, str):
+        return _text(document, "UTC", at="", zone_at="")
     names = set(document) if isinstance(document, dict) else set()
     for telling, read in _KINDS:
         if telling(names):
@@ -91,6 +95,32 @@ def _bare(kind: str) -> Callable[[Any], Spec]:
     return read
 
 
+def _expression(document: Any) -> Spec:
+    faults = Faults()
+    faults.check_members(document, "", ("expr", "timezone"))
+    try:
+        spec = _text(document["expr"], document.get("timezone", "UTC"), at="/expr", zone_at="/timezone")
+    except InvalidSchedule as refused:
+        raise InvalidSchedule([*faults.found, *refused.faults]) from None
+    faults.raise_if_any()
+    return spec
+
+
+def _text(expression: object, timezone: object, *, at: str, zone_at: str) -> Spec:
+    """Read five positions that stand in one text, at `at`."""
+    if not isinstance(expression, str):
+        sentence = f"Expected five cron positions as one text, such as '30 7 * * 1-5', not {shown(expression)}."
+        raise InvalidSchedule([Fault(at, "not_a_cron", sentence)])
+    try:
+        calendar = parse_cron(expression, timezone)
+    except InvalidSchedule as refused:
+        # A position is no field of its own here.
+        places = [(zone_at if each.pointer == "/timezone" else at, each) for each in refused.faults]
+        raise InvalidSchedule([Fault(place, each.code, each.sentence) for place, each in places]) from None
+    positions = dict(zip(POSITION_NAMES, expression.split(), strict=True))
+    return Spec(contract=None, timing={"cron": {**positions, "timezone": timezone}}, calendar=calendar)
+
+
 def _v0(document: Any) -> Spec:
     schedule = parse_v0(document)
     return Spec(contract=V0, timing=schedule.timing, calendar=schedule.calendar)
@@ -109,6 +139,7 @@ _KINDS: Final[tuple[tuple[Callable[[set[Any]], bool], Callable[[Any], Spec]], ..
     (lambda names: bool(names & {"calendars", "intervals"}), _bare(CALENDAR)),
     (lambda names: bool(names & {"type", "spec", "target"}), _v0),
     (lambda names: "config" in names, _profile),
+    (lambda names: "expr" in names, _expression),
     (lambda names: bool(names & set(POSITION_NAMES)), _bare("cron")),
 )
 """How the names in a document tell what it is, and what reads it. Anything else is a configuration."""

@@ -1,17 +1,19 @@
 """`validate` and `preview`: what is done with a configuration in a file. Neither needs an installation."""
 
+import shlex
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from horarium.calendar.calendars import LAST_SECOND
 from horarium.calendar.zones import local_time
 from horarium.control import preview as previewing
 from horarium.schedule.canonical import digest
 from horarium.schedule.configuration import parse_configuration
 from horarium.schedule.v0 import CONTRACT as V0
 from starter.cli.place import Where, scope_of, served
-from starter.cli.printing import Output, print_fields, print_table, show, wants_table
+from starter.cli.printing import Output, print_fields, print_table, printable, program, show, wants_table
 from starter.cli.timings import in_words
-from starter.documents import read_checked
+from starter.documents import STANDARD_INPUT, read_checked
 
 LISTED_IN_TABLE = 1_000
 _MONTH = timedelta(days=30)
@@ -75,7 +77,7 @@ async def preview(
     else:
         async with served(where.address, scope_of(where)) as server:
             answer = await server.preview(document, since=start, until=until, limit=limit)
-    show(answer, output, lambda: _print(spec, answer))
+    show(answer, output, lambda: _print(spec, answer, file))
     return 0
 
 
@@ -84,7 +86,7 @@ def _is_canonical(spec: previewing.Spec) -> bool:
     return spec.contract != V0 and "calendar" in spec.timing
 
 
-def _print(spec: previewing.Spec, answer: dict[str, Any]) -> None:
+def _print(spec: previewing.Spec, answer: dict[str, Any], file: str) -> None:
     calendar, rows = spec.calendar, []
     for number, text in enumerate(answer["occurrences"], start=1):
         local = local_time(datetime.fromisoformat(text), calendar.timezone)
@@ -93,10 +95,20 @@ def _print(spec: previewing.Spec, answer: dict[str, Any]) -> None:
         print_table(("", f"In {calendar.timezone}", "UTC"), rows)
     shown = f", of which the first {len(rows)} are shown" if answer["truncated"] else ""
     print(f"{answer['count']} due{shown}. Zone data {answer['tzdata']}.")
-    for note in answer["notes"]:
-        print(f"Note: {note}")
     translation = answer.get("translation")  # a server of an earlier release tells of none
-    if translation is not None and not _is_canonical(spec):
-        print(translation["sentence"])
-        if translation["calendar"] is not None:
-            print(*(f"  {rule}" for rule in in_words(translation["calendar"])), sep="\n")
+    if translation is not None and _is_canonical(spec):
+        translation = None
+    for note in answer["notes"]:
+        if translation is None or note.removesuffix(".") not in translation["sentence"]:
+            print(f"Note: {note}")
+    if translation is None:
+        return
+    print(translation["sentence"])
+    if translation["calendar"] is None:
+        print("Keep the cron, which does as listed here, or choose a time that no change of the clock touches.")
+        return
+    *rules, bounds = in_words(translation["calendar"])
+    # Where nobody set bounds, they say how far back the zone data reach, which nobody asked.
+    print(*(f"  {each}" for each in (rules if calendar.last == LAST_SECOND else [*rules, bounds])), sep="\n")
+    named = "FILE" if file == STANDARD_INPUT else shlex.quote(printable(file))
+    print(f"The calendar itself, to be copied: {program()} preview {named} -o yaml")

@@ -1,6 +1,7 @@
 """`preview` of other contracts' documents: the same at a server and without one, and a translation that people can read."""
 
 import json
+import re
 
 import pytest
 
@@ -19,7 +20,8 @@ WINDOW = ("--from", "2027-03-27T00:00:00Z", "--until", "2027-03-30T00:00:00Z")
 def test_a_difference_is_told_with_its_date(horarium, write):
     told = horarium("preview", write(NIGHTLY), *WINDOW, "-o", "table").stdout
     assert "Sun 2027-03-28 03:00:00 +0200" in told
-    assert "Note: 02:30 does not exist on 2027-03-28; runs at 03:00." in told
+    assert told.count("02:30 does not exist on 2027-03-28") == 1
+    assert "Keep the cron" in told
     assert "A canonical calendar of the same fields differs: 02:30 does not exist on 2027-03-28" in told
 
 
@@ -28,6 +30,28 @@ def test_what_is_equal_is_shown_in_words(horarium, write):
     assert "Equals the canonical calendar shown." in told
     assert "at 09:00:00 on day 1 of the month" in told
     assert "at 09:00:00 on Mon" in told
+    assert re.search(r"horarium preview \S+ -o yaml$", told.strip())
+
+
+def test_a_change_of_the_clock_before_the_preview_concerns_nobody(horarium, write):
+    """In Zurich the midnight of 1894-06-01 is in a gap."""
+    document = {"expr": "0 0 1 * 1", "timezone": "Europe/Zurich"}
+    told = horarium("preview", write(document), *WINDOW, "-o", "table").stdout
+    assert "Equals the canonical calendar shown from its start_at on" in told
+    assert "1894" not in told
+
+
+@pytest.mark.parametrize(
+    ("document", "first"),
+    [
+        ('"30 7 * * 1-5"', "2027-03-29T07:30:00Z"),
+        ("30 7 * * 1-5", "2027-03-29T07:30:00Z"),
+        ("{expr: '30 7 * * 1-5', timezone: Europe/Zurich}", "2027-03-29T05:30:00Z"),
+    ],
+)
+def test_a_cron_by_itself_is_previewed(horarium, write, document, first):
+    answer = horarium("preview", write(document, "cron.yaml"), *WINDOW).stdout
+    assert json.loads(answer)["occurrences"][0] == first
 
 
 def test_a_canonical_calendar_is_not_told_that_it_equals_itself(horarium, write, configuration):

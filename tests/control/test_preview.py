@@ -164,6 +164,9 @@ SPECS = {
     "a profile": ({"config": {"cron": IN_BERLIN, "folder": "in"}, "tenant_id": None}, "cron_profiles", False),
     "a profile at noon": ({"config": {"cron": AT_NOON}}, "cron_profiles", True),
     "five positions and a zone": (IN_BERLIN, None, False),
+    "a text of five positions, which is UTC": ("30 2 * * *", None, True),
+    "an expression without a zone": ({"expr": "30 2 * * *"}, None, True),
+    "an expression and a zone": ({"expr": "30 2 * * *", "timezone": "Europe/Berlin"}, None, False),
     "five positions and UTC": ({**POSITIONS, "timezone": "UTC"}, None, True),
     "a calendar": (KINDS["calendar"]["calendar"], None, True),
     **{f"a stored {name}": (document, None, True) for name, document in KINDS.items()},
@@ -234,6 +237,9 @@ FAULTY = {
     "a profile of nothing": ({"config": None}, ["/config"]),
     "positions": ({**IN_BERLIN, "minute": "61", "hours": "1"}, ["/hours", "/minute"]),
     "positions without a zone": (POSITIONS, ["/timezone"]),
+    "a text": ("61 2 * * *", [""]),
+    "an expression": ({"expr": "61 2 * * *", "timezone": "Mars/Base", "zone": 1}, ["/expr", "/timezone", "/zone"]),
+    "an expression that is no text": ({"expr": 5}, ["/expr"]),
     "a stored cron": ({"cron": POSITIONS}, ["/cron/timezone"]),
 }
 
