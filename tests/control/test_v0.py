@@ -521,13 +521,6 @@ class TestMisfires:
         told = events(scheduler.desk)[-1]
         assert (told["at"], told["actor"]) == (at(60), "system:admission")
 
-    def test_a_refused_run_was_triggered(self, scheduler: Scheduler) -> None:
-        scheduler.create(MINUTES)
-        scheduler.desk.write(presence.release_agent, SCOPE, AGENT, now=scheduler.desk.now)
-        scheduler.world().pass_until(at(65))
-        assert scheduler.desk.told() == [("refused", 60, 60, 1)]
-        assert scheduler.told() == ["SCHEDULE_CREATED", "SCHEDULE_TRIGGERED"]
-
     def test_other_contracts_are_told_of_in_our_words_alone(self, desk: Desk) -> None:
         desk.write(publish, desk.key, every(60), expected_revision=0, by="ada", now=desk.now)
         world = World(desk, lambda _: Work(takes=seconds(1)))
