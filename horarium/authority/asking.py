@@ -7,13 +7,15 @@ is given the answers.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from horarium.authority.facts import Facts, Question
-from horarium.errors import Unavailable
+from horarium.errors import Conflict, Unavailable
 from horarium.schedule.identity import Scope
 
 R = TypeVar("R")
+MOST_QUESTIONS: Final = 10
+"""How often the authority is asked for one change, while others change what it is about."""
 
 
 class Content(Protocol):
@@ -118,12 +120,21 @@ def require_asked(content: Content, question: Question) -> None:
 async def asked_outside(authority: Authority, act: Callable[[Content], Awaitable[R]]) -> R:
     """Do something that needs to know what the authority says, and raises `NotAsked` where it does not.
 
-    It is begun without an answer, gives way to the question that it meets, and is done again with the answer.
+    It is begun without an answer, gives way to the question that it meets, and is done again with the answer. Where somebody
+    has changed meanwhile what the question is about, such as the newest version or the binding, it is asked about that.
+    Raises `Conflict` with `changed_meanwhile` where each of `MOST_QUESTIONS` answers came too late.
     """
     answers = NOTHING_ASKED
-    for _ in range(2):
+    for _ in range(MOST_QUESTIONS):
         try:
             return await act(answers)
         except NotAsked as unknown:
             answers = await authority.ask(unknown.question)
-    return await act(answers)
+    try:
+        return await act(answers)
+    except NotAsked as unknown:
+        raise Conflict(
+            "changed_meanwhile",
+            f"What would run was changed by others each of the {MOST_QUESTIONS} times that the authority was asked about it.",
+            next_step="Read it again, then send the same with the same key.",
+        ) from unknown

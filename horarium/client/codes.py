@@ -162,6 +162,10 @@ class ScheduleRetired(Conflict, code="schedule_retired"):
     """The schedule is retired, which is final."""
 
 
+class ChangedMeanwhile(Conflict, code="changed_meanwhile"):
+    """Others changed what would run, each time that the authority was asked about it. Read it again."""
+
+
 class AlreadyPaused(Conflict, code="already_paused"):
     """There is nothing to pause."""
 

@@ -438,6 +438,24 @@ def _(api):
         return api.change(receipt, 0, "enable")
 
 
+@reaches("changed_meanwhile", 409)
+def _(api):
+    bind(api.catalog)
+    v0 = V0(api=api)
+    schedule_id = v0.created(FAR_OFF)
+    answers = LocalAuthority.ask
+
+    async def while_others_declare(self, question, **more):
+        bind(api.catalog, input=new())
+        return await answers(self, question, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalAuthority, "ask", while_others_declare)
+        answer = v0.update(schedule_id, FAR_OFF)
+    bind(api.catalog)
+    return answer
+
+
 @reaches("authority_unavailable", 503)
 def _(api):
     async def gives_none(_self, question, **_):

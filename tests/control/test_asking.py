@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from horarium.authority import local
-from horarium.authority.asking import NOTHING_ASKED, Answers, Content, NotAsked, asked_outside
+from horarium.authority.asking import MOST_QUESTIONS, NOTHING_ASKED, Answers, Content, NotAsked, asked_outside
 from horarium.authority.facts import Question
 from horarium.authority.local import ASK_WITHIN, LocalAuthority
+from horarium.catalog.schedules import require_schedule
 from horarium.control import activation
 from horarium.control.activation import Changed, Reviewed
 from horarium.control.admission import pending
-from horarium.errors import NotAdmissible, Unavailable
+from horarium.errors import Conflict, NotAdmissible, Unavailable
 from horarium.schedule.configuration import RunRequest, UsageClass
 from horarium.schedule.identity import Scope
 from tests.control.desk import SCOPE, Desk, at, every, seconds
@@ -178,6 +179,47 @@ def test_what_is_not_there_is_an_objection_as_ever(desk: Desk) -> None:
     with pytest.raises(NotAdmissible) as refused:
         asyncio.run(asked_outside(LocalAuthority(desk.content), act))
     assert [each["code"] for each in refused.value.objections] == ["input_unreadable", "output_missing"]
+
+
+class Restless:
+    """An authority during whose answers somebody publishes another version, so many times."""
+
+    def __init__(self, desk: Desk, times: int) -> None:
+        self.desk = desk
+        self.times = times
+        self.asked: list[Question] = []
+        self._local = LocalAuthority(desk.content)
+
+    async def ask(self, question: Question, *, run_id: str | None = None) -> Answers:
+        self.asked.append(question)
+        if len(self.asked) <= self.times:
+            self.desk.publish(every(60 + len(self.asked)))
+        return await self._local.ask(question, run_id=run_id)
+
+
+def enabled_by(authority: Any, desk: Desk) -> Changed:
+    async def act(content: Content) -> Any:
+        return await desk.catalog.write(activation.enable, desk.key, Reviewed(), content, by="ada", now=desk.now)
+
+    changed: Changed = asyncio.run(asked_outside(authority, act))
+    return changed
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, MOST_QUESTIONS - 1])
+def test_it_is_asked_again_while_others_change_what_the_question_is_about(desk: Desk, times: int) -> None:
+    desk.publish(every(60))
+    authority = Restless(desk, times)
+    assert enabled_by(authority, desk).version.revision == times + 1
+    assert len({each.digest for each in authority.asked}) == times + 1
+
+
+def test_whoever_is_overtaken_each_time_hears_that_it_was_changed_and_nothing_is_done(desk: Desk) -> None:
+    desk.publish(every(60))
+    authority = Restless(desk, MOST_QUESTIONS)
+    with pytest.raises(Conflict) as refused:
+        enabled_by(authority, desk)
+    assert refused.value.code == "changed_meanwhile"
+    assert (len(authority.asked), desk.read(require_schedule, desk.key).generation) == (MOST_QUESTIONS, 0)
 
 
 @pytest.mark.parametrize(("late", "outcome"), [(10, "unavailable"), (301, "refused")])
