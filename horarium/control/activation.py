@@ -22,10 +22,12 @@ from horarium.control import events
 from horarium.control.ceilings import objections as over_ceilings
 from horarium.control.ending import end_activation
 from horarium.control.judgement import enabler_of, judge, question_about
+from horarium.control.retirement import refused_as_retired
 from horarium.errors import Conflict, NotAdmissible, Refused, Unavailable
 from horarium.schedule.ceilings import USUAL, Ceilings, runs_per_month
 from horarium.schedule.identity import ActivationKey, ScheduleKey
 from horarium.schedule.ledger import Reason
+from horarium.schedule.v0 import CONTRACT as V0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,7 @@ def pause(
         raise Conflict(
             "already_paused",
             f"Schedule {key.schedule_id} is not enabled, so there is nothing to pause.",
-            next_step="`horarium get` shows its activation.",
+            next_step=f"`horarium {'v0 ' if schedule.contract == V0 else ''}get` shows how it stands.",
         )
     version = reviewed_version(connection, schedule, reviewed, default=current.revision, must_be=current.revision)
     change = _Change(connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id)
@@ -148,11 +150,7 @@ def present(
     environment = require_environment(connection, key.scope)
     schedule = require_schedule(connection, key, lock=True)
     if schedule.retired_at is not None:
-        raise Conflict(
-            "schedule_retired",
-            f"Schedule {key.schedule_id} was retired on {schedule.retired_at:%Y-%m-%d}; that is final.",
-            next_step="Publish under a new schedule id.",
-        )
+        raise refused_as_retired(schedule)
     if reviewed.generation is not None and reviewed.generation != schedule.generation:
         raise Conflict(
             "generation_conflict",

@@ -11,6 +11,7 @@ from horarium.catalog.environments import require_environment
 from horarium.catalog.schedules import find_schedule, insert_schedule, insert_version, require_version
 from horarium.catalog.versions import Version
 from horarium.control import events
+from horarium.control.retirement import refused_as_retired
 from horarium.errors import Conflict
 from horarium.schedule.canonical import canonical_json, digest
 from horarium.schedule.configuration import CONTRACT, Configuration, StoredConfiguration, parse_configuration
@@ -53,11 +54,7 @@ def publish(
         schedule = insert_schedule(connection, key, contract=contract, now=now)
     head = schedule.head_revision
     if schedule.retired_at is not None:
-        raise Conflict(
-            "schedule_retired",
-            f"Schedule {key.schedule_id} was retired; publishing cannot revive it.",
-            next_step="Publish under a new schedule id.",
-        )
+        raise refused_as_retired(schedule)
     if schedule.contract != contract:
         raise Conflict(
             "other_contract",
@@ -88,7 +85,7 @@ def publish(
 def calendar_warnings(configuration: Configuration | StoredConfiguration, *, now: datetime) -> tuple[str, ...]:
     """What a person should know of a calendar that will never be due, as sentences."""
     if configuration.calendar.is_empty:
-        return ("The calendar can never select an instant within its bounds: enabling it will never run anything.",)
+        return ("The calendar can never select an instant within its bounds, so it will never run anything.",)
     if configuration.calendar.after(now) is None:
         return ("The calendar selects no instant from now on: its last one has passed.",)
     return ()

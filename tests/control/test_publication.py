@@ -67,7 +67,7 @@ def test_a_refused_first_publication_leaves_no_schedule(desk: Desk) -> None:
 def test_a_retired_schedule_cannot_be_revived(desk: Desk) -> None:
     desk.publish(every(60))
     desk.retire()
-    with pytest.raises(Conflict, match="cannot revive it") as refused:
+    with pytest.raises(Conflict, match="that is final") as refused:
         desk.publish(every(60), expected=1)
     assert refused.value.code == "schedule_retired"
 
@@ -79,7 +79,11 @@ def test_an_environment_that_does_not_exist_is_named(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "warning"), [(at(-60), "its last one has passed"), (at(-86_400 + 1), "can never select an instant")]
+    ("end", "warning"),
+    [
+        (at(-60), "its last one has passed"),
+        (at(-86_400 + 1), "can never select an instant within its bounds, so it will never run anything."),
+    ],
 )
 def test_a_calendar_that_will_never_be_due_is_stored_with_a_warning(desk: Desk, end: Any, warning: str) -> None:
     rules = [{"every_seconds": 3_600, "offset_seconds": 7}]

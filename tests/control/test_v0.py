@@ -320,13 +320,17 @@ class TestChanging:
         scheduler.disable()
         assert scheduler.show()["state"] == "disabled"
         for act in (scheduler.pause, scheduler.resume, scheduler.disable, lambda: scheduler.update(CRON)):
-            assert code_of(act) == "schedule_retired"
+            with pytest.raises(Conflict, match=r"was disabled on 20.*; that is final") as caught:
+                act()
+            assert (caught.value.code, caught.value.next_step) == ("schedule_retired", "Create another schedule.")
 
     def test_pausing_and_resuming_twice_are_conflicts(self, scheduler: Scheduler) -> None:
         scheduler.create(MINUTES)
         assert code_of(scheduler.resume) == "not_paused"
         scheduler.pause()
-        assert code_of(scheduler.pause) == "already_paused"
+        with pytest.raises(Conflict, match="`horarium v0 get`") as caught:
+            scheduler.pause()
+        assert caught.value.code == "already_paused"
 
     def test_a_lost_answer_is_asked_for_again(self, scheduler: Scheduler) -> None:
         scheduler.create(MINUTES)
