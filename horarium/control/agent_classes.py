@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -15,6 +16,10 @@ from horarium.control.registrations import registration, registrations
 from horarium.errors import NotFound
 from horarium.schedule.identity import Scope, instant_text
 
+MAX_SHOWN: Final = 80
+"""Characters of a name that nobody knows which are shown again."""
+_COMPARED: Final = 500
+"""Names of classes that one which nobody knows is compared with."""
 MAX_VERSIONS: Final = 100
 """Versions of one class that are shown, the newest ones: they are never forgotten."""
 
@@ -87,24 +92,32 @@ def reported(
     named = [each for each in versions if each.agent_version == agent_version]
     speaking = _speaking(connection, scope, (*named, *versions))
     if speaking is None:
-        raise class_not_found(scope, agent_class)
+        raise class_not_found(connection, scope, agent_class)
     return _shown(speaking, versions, now)
 
 
 def require_class(connection: Connection, scope: Scope, agent_class: str) -> None:
     """Raise `NotFound` with `agent_class_not_found` for a class that no runner ever reported."""
     if not agent_class.isidentifier() or not versions_of(connection, scope, [agent_class]):
-        raise class_not_found(scope, agent_class)
+        raise class_not_found(connection, scope, agent_class)
 
 
-def class_not_found(scope: Scope, agent_class: str) -> NotFound:
-    """The answer about a class that no runner ever reported."""
+def class_not_found(connection: Connection, scope: Scope, agent_class: str) -> NotFound:
+    """The answer about a class that no runner ever reported, with the name of one that may have been meant."""
+    meant = _meant(list_classes(connection, scope, after=None, limit=_COMPARED), agent_class[:MAX_SHOWN])
     return NotFound(
         "agent_class_not_found",
-        f"No runner has reported the agent class {agent_class[:80]!r} in {scope.org_id}/{scope.environment_id}.",
-        next_step="Start a runner that hosts it with `python -m worker agents MODULE`; the list of agent classes shows "
+        f"No runner has reported the agent class {agent_class[:MAX_SHOWN]!r} in {scope.org_id}/{scope.environment_id}."
+        + ("" if meant is None else f" Did you mean {meant!r}?"),
+        next_step="Start a runner that hosts it with `horarium worker agents MODULE`; the list of agent classes shows "
         "those that are known.",
     )
+
+
+def _meant(known: Iterable[str], name: str) -> str | None:
+    """The known name that differs from another by its case alone, or else by little; None where there is none."""
+    folded = {each.casefold(): each for each in known}
+    return next((folded[each] for each in get_close_matches(name.casefold(), folded, n=1, cutoff=0.75)), None)
 
 
 def _by_class(connection: Connection, scope: Scope, names: Collection[str]) -> dict[str, list[AgentVersion]]:

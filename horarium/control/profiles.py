@@ -65,7 +65,7 @@ def save(  # noqa: PLR0917 - the order of every operation: who, where, which, wh
     """
     authorize(principal, scope, required_scope, human=True)
     if not agent_class.isidentifier():
-        raise class_not_found(scope, agent_class)
+        raise class_not_found(connection, scope, agent_class)
     require_id(agent_id)
     require_json(document)
 

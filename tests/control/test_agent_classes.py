@@ -1,6 +1,7 @@
 """Agent classes as they are stored: many of them, with long reports, and some of them damaged."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from structlog.testing import capture_logs
 from horarium.catalog.tables import agents
 from horarium.control import profiles, registrations
 from horarium.control.once import Once
-from horarium.errors import NotAdmissible, Refused
+from horarium.errors import NotAdmissible, NotFound, Refused
 from tests.control.caller import principal
 from tests.control.desk import AGENT, FAR, NOON, SCOPE, Desk, at, every
 from tests.control.profiler import CHAT, CHAT_AGENT, TRIAGE, Profiler, discovery, profiler_of
@@ -106,6 +107,16 @@ class TestDamaged:
         damage(desk, AGENT, "[]")
         assert names(classes(desk)) == [CHAT]
         assert code_of(profiler.save, Refused) == "agent_class_not_found"
+
+    @pytest.mark.parametrize("near", [str.lower, str.upper, lambda name: name[:-1]])
+    def test_a_class_that_may_have_been_meant_is_named(self, profiler: Profiler, near: Callable[[str], str]) -> None:
+        profiler.agent_class = near(TRIAGE)
+        with pytest.raises(NotFound, match=f"Did you mean '{TRIAGE}'"):
+            profiler.save()
+        profiler.agent_class = "Elsewhere"
+        with pytest.raises(NotFound) as caught:
+            profiler.save()
+        assert "Did you mean" not in str(caught.value)
 
     def test_a_version_that_cannot_be_read_is_vouched_for_by_nobody(self, desk: Desk) -> None:
         loop = desk.enabled(every(60))
