@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,7 +62,7 @@ def read_document(path: str | Path) -> Any:
     """Read the one document in a file, or on standard input where `path` is `-`.
 
     `.json` is JSON, `.yaml` and `.yml` are YAML. Any other name and standard input are JSON where the text begins
-    with `{` or `[`, else YAML. Both notations have the bounds of `horarium.schedule.document`, and give the same
+    with `{` or `[` and is JSON, else YAML. Both notations have the bounds of `horarium.schedule.document`, and give the same
     plain values.
 
     Raises `Misconfigured` where nothing can be read (no such file, a folder, no right to read, too large) and
@@ -90,8 +90,17 @@ def _document(path: str | Path, *, most: int = MAX_DOCUMENT_BYTES) -> tuple[Any,
     """What could be read of a document, and what could not."""
     data = _read(path, most)
     suffix = "" if str(path) == STANDARD_INPUT else Path(path).suffix.lower()
-    if suffix == ".json" or (suffix not in {".yaml", ".yml"} and data.lstrip()[:1] in {b"{", b"["}):
+    if suffix == ".json":
         return read_json(data, most=most)
+    if suffix not in {".yaml", ".yml"} and data.lstrip()[:1] in {b"{", b"["}:
+        try:
+            return read_json(data, most=most)
+        except InvalidSchedule as not_json:
+            # YAML in its flow style begins as JSON does. What only JSON can say so wrongly, as NaN, is told as its fault.
+            if {fault.code for fault in not_json.faults} == {"not_json"}:
+                with suppress(InvalidSchedule):
+                    return _read_yaml(data, most=most)
+            raise
     return _read_yaml(data, most=most)
 
 

@@ -141,7 +141,7 @@ def trigger(
         where=where,
         output=output,
     )
-    leave(work, output)
+    leave(work, output, file="--fields")
 
 
 @app.command()

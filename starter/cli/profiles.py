@@ -1,20 +1,20 @@
 """`profile …`: agent classes, their profiles, and what became of their runs."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from horarium.calendar.cron import POSITION_NAMES
-from horarium.errors import HorariumError, InvalidSchedule
+from horarium.errors import Fault, HorariumError, InvalidSchedule
 from horarium.schedule.document import load_json
 from horarium.schedule.profiles import parse_profile
 from starter.cli.place import LARGEST_PAGE, Document, Place, Where, reach
 from starter.cli.printing import Output, json_text, print_fields, print_table, printable, program, show
 from starter.cli.review import Review, send_once
 from starter.cli.timings import brief, last_outcome
-from starter.documents import STANDARD_INPUT, read_checked
+from starter.documents import read_checked
 
 
 async def show_classes(*, where: Where, output: Output | None) -> int:
@@ -131,18 +131,33 @@ async def _checked(file: str, agent_class: str, where: Where) -> Any:
 
     Whoever wrote a bad document need not have an installation to be told so.
     """
+    read: list[Any] = []
+
+    def check(document: Any) -> None:
+        read.append(document)
+        parse_profile(document)
+
     try:
-        return read_checked(file, parse_profile)[0]
+        return read_checked(file, check)[0]
     except InvalidSchedule as error:
-        if file == STANDARD_INPUT:
-            raise  # it cannot be read twice
+        if not read:
+            raise
         schema: Mapping[str, Any] = {}
         with suppress(HorariumError):
             async with reach(where) as place:
                 known = {each["agent_class"]: each["submission_schema"] for each in await place.profiles.classes()}
             schema = known.get(agent_class, {})
-        read_checked(file, lambda document: parse_profile(document, schema))
-        raise error from None
+        raise InvalidSchedule(_with_those_of_the_class(error.faults, read[0], schema)) from None
+
+
+def _with_those_of_the_class(faults: Sequence[Fault], document: Any, schema: Mapping[str, Any]) -> list[Fault]:
+    """Faults of a document, and beside them those that its class alone knows of, where nothing else is wrong."""
+    try:
+        parse_profile(document, schema)
+    except InvalidSchedule as more:
+        places = {each.pointer for each in faults}
+        return [*faults, *(each for each in more.faults if each.pointer not in places)]
+    return list(faults)
 
 
 async def clear(agent_class: str, agent_id: str, *, review: Review, where: Where, output: Output | None) -> int:

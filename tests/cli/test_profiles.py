@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -70,9 +71,9 @@ def profile(request, served, horarium, monkeypatch, write):
     monkeypatch.setenv("HORARIUM_TOKEN", token.stdout.strip())
     where = ("--data", installation.data) if request.param == "folder" else ("--server", address)
 
-    def call(*arguments: str, status: int = 0, form: str | None = None):
+    def call(*arguments: str, status: int = 0, form: str | None = None, stdin: str | None = None):
         more = () if form is None else ("-o", form)
-        result = horarium("profile", *arguments, *where, *more)
+        result = horarium("profile", *arguments, *where, *more, stdin=stdin)
         assert result.exit_code == status, result.stderr + result.stdout
         if status:
             return result.stderr
@@ -133,6 +134,8 @@ def test_every_fault_of_a_file_is_named_with_the_file_and_its_place(profile, wri
     path = write(submission(folder=7, cron={**CRON, "minute": "61"}), "profile.json")
     told = profile("save", "Triage", "support", path, status=1)
     assert [line.split(": ")[1] for line in told.splitlines()] == ["/config/cron/minute", "/config/folder"]
+    told = profile("save", "Triage", "support", "-", status=1, stdin=Path(path).read_text())
+    assert [line.split(": ")[1] for line in told.splitlines()] == ["/config/cron/minute", "/config/folder"]
 
 
 def test_a_bad_file_needs_no_installation_to_be_told(horarium, write, tmp_path):
@@ -159,6 +162,7 @@ def test_what_is_not_there_is_told_in_the_same_words_at_both_places(profile, arg
 def test_fields_that_are_no_json_are_refused_at_their_place(profile, write):
     profile("save", "Triage", "support", write(submission(), "profile.json"))
     assert "not_json" in profile("trigger", "Triage", "support", "--event", "Sweep", "--fields", "{", status=1)
+    assert "--fields" in profile("trigger", "Triage", "support", "--event", "Sweep", "--fields", "page=3", status=1)
     assert "/event" in profile("trigger", "Triage", "support", "--event", "Sweep", "--fields", "[]", status=1)
     assert "start_event_not_found" in profile("trigger", "Triage", "support", "--event", "Other", status=1)
 

@@ -27,6 +27,7 @@ VALUE = {
     "grants": [],
     "budget_id": None,
 }
+FLOW = "{name: Daily review, policy: {overlap: skip, pause_on_failure: false}, grants: [], budget_id: null}"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,7 @@ VALUE = {
         ("a.YML", YAML),
         ("a.json", json.dumps(VALUE)),
         ("a", YAML),
+        ("a", FLOW),
         ("a.conf", json.dumps(VALUE, indent=2)),
     ],
 )
@@ -46,7 +48,7 @@ def test_a_file_is_read_in_the_notation_that_its_name_or_its_first_character_say
     assert read_document(str(path)) == VALUE
 
 
-@pytest.mark.parametrize("text", [YAML, json.dumps(VALUE)])
+@pytest.mark.parametrize("text", [YAML, json.dumps(VALUE), FLOW])
 def test_a_dash_is_standard_input_in_either_notation(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert read_document("-") == VALUE
