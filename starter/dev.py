@@ -23,7 +23,7 @@ from starter.setup import prepare_data, prepare_temporal
 from starter.temporal_server import TemporalServer
 from worker.agent_modules import elsewhere, refuse_unknown
 from worker.composition import AGENT_GRACE, GRACE
-from worker.connection import connect
+from worker.connection import DEFAULT_ADDRESS, connect
 from worker.settings import Settings, load
 
 EXAMPLE_AGENTS = ("examples.ingestion",)
@@ -236,7 +236,7 @@ def _tell(running: Running, settings: Settings, agents: Sequence[str], *, json_o
   Logs          {running.data / "logs"}
   Environment   {settings.scope.org_id}/{settings.scope.environment_id}
 Next, in another terminal, from this folder:
-{_next(settings, agents, present)}""",
+{_export(running)}{_next(settings, agents, present)}""",
         flush=True,
     )
 
@@ -256,6 +256,13 @@ def _next(settings: Settings, agents: Sequence[str], present: Sequence[str]) -> 
     run.input a file in {near(content.inputs)},
     run.output_target a folder in {near(content.outputs)}"""
     return f"{publish}\n  {program()} enable SCHEDULE_ID{at}\n  {program()} occurrences SCHEDULE_ID --follow{at}"
+
+
+def _export(running: Running) -> str:
+    """What whoever runs agents or imports from another terminal has to set first; nothing where the server is the usual one."""
+    port = running.temporal_address.rpartition(":")[2]
+    usual = DEFAULT_ADDRESS.rpartition(":")[2]
+    return "" if port == usual else f"  export TEMPORAL_ADDRESS={running.temporal_address}\n"
 
 
 def _where(settings: Settings) -> str:

@@ -17,6 +17,8 @@ from worker.plugin import horarium_plugin
 DEFAULT_ADDRESS = "localhost:7233"
 TELL_AFTER = timedelta(milliseconds=200)
 """How long nothing is said while nothing answers. A server that is there takes a tenth of that."""
+UNNAMED_WITHIN = timedelta(seconds=5)
+"""How long a server is waited for that nobody named."""
 ATTEMPT_WITHIN = timedelta(seconds=10)
 """For one attempt: what listens and never answers would hold it for ever."""
 NAMESPACE_WITHIN = timedelta(seconds=3)
@@ -37,10 +39,14 @@ async def connect(
 
     With `address` that server and `namespace` are meant and the environment has no say; without it the SDK's environment
     configuration decides. Tries again for `wait_seconds` while nothing answers, says so on stderr meanwhile, and then
-    raises `Unavailable`. What waiting does not help (TLS, a refused key, an unknown namespace) is `Misconfigured`.
+    raises `Unavailable`; for a few seconds where nobody named a server, which is more likely elsewhere than late. What
+    waiting does not help (TLS, a refused key, an unknown namespace) is `Misconfigured`.
     """
     config = _configured() if address is None else ClientConnectConfig(target_host=address, namespace=namespace)
+    named = "target_host" in config
     target = config.setdefault("target_host", DEFAULT_ADDRESS)
+    if not named:
+        wait_seconds = min(wait_seconds, UNNAMED_WITHIN.total_seconds())
     until = time.monotonic() + wait_seconds
     waiting = f"Waiting for a Temporal server at {target} (up to {wait_seconds:g} s) …"
     told = asyncio.get_running_loop().call_later(TELL_AFTER.total_seconds(), tell, waiting) if wait_seconds else None
@@ -56,7 +62,7 @@ async def connect(
                 if refused is not None:
                     raise refused from error
                 if time.monotonic() >= until:
-                    raise _unanswered(target, error) from error
+                    raise _unanswered(target, error, named=named) from error
             else:
                 return client
             await asyncio.sleep(0.2)
@@ -128,7 +134,7 @@ async def _require_namespace(client: Client, address: str) -> None:
         return
 
 
-def _unanswered(address: str, error: Exception) -> Unavailable:
+def _unanswered(address: str, error: Exception, *, named: bool) -> Unavailable:
     if "after connection" in str(error) or isinstance(error, TimeoutError):
         return Unavailable(
             "temporal_unavailable",
@@ -137,6 +143,7 @@ def _unanswered(address: str, error: Exception) -> Unavailable:
         )
     return Unavailable(
         "temporal_unavailable",
-        f"No Temporal server answers at {address}.",
-        next_step="Start one with `horarium dev`, or set TEMPORAL_ADDRESS to where yours is.",
+        f"No Temporal server answers at {address}"
+        + ("." if named else ", which is meant while TEMPORAL_ADDRESS names no other."),
+        next_step="Start one with `horarium dev`, or set TEMPORAL_ADDRESS to where yours is; `horarium dev` prints it.",
     )

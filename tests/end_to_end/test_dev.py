@@ -214,6 +214,8 @@ def test_agents_of_the_person_s_own_folder_run_and_are_named_with_what_comes_nex
         assert "whose run.agent_version is greeting@7" in said
         assert "run.input a file in here/content/local/dev/inputs" in said
         assert "ingestion" not in said
+        where = re.search(r"^  Temporal +(\S+)", said, re.MULTILINE)[1]
+        assert where.endswith(":7233") or f"\n  export TEMPORAL_ADDRESS={where}\n" in said
         publish = re.search(r"^  (\S+) publish \S+( --data here)$", said, re.MULTILINE)
         subprocess.run([publish[1], "list", *shlex.split(publish[2])], cwd=tmp_path, check=True)
         process.send_signal(signal.SIGINT)

@@ -73,6 +73,15 @@ def test_a_server_that_is_not_there_is_given_up_after_the_time_and_nothing_is_sa
     assert capsys.readouterr().err == ""
 
 
+def test_a_server_that_nobody_named_is_soon_given_up_and_the_variable_is_named(monkeypatch):
+    monkeypatch.setattr(connection, "DEFAULT_ADDRESS", f"127.0.0.1:{free_port()}")
+    monkeypatch.setattr(connection, "UNNAMED_WITHIN", connection.UNNAMED_WITHIN / 10)
+    began = time.monotonic()
+    told = refusal(Unavailable, wait_seconds=600)
+    assert time.monotonic() - began < 300, "far less than it was to wait"
+    assert f"{connection.DEFAULT_ADDRESS}, which is meant while TEMPORAL_ADDRESS names no other" in told
+
+
 def test_what_listens_and_never_answers_does_not_hold_the_process_for_ever(monkeypatch):
     monkeypatch.setattr(connection, "ATTEMPT_WITHIN", connection.ATTEMPT_WITHIN / 20)
     with socket.create_server(("127.0.0.1", 0)) as mute:
