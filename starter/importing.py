@@ -52,6 +52,7 @@ _TOLD_BEFORE: Final = frozenset({"no_rules", "not_a_timestamp"})
 """Codes of our own contract for what was told where it stands: that there is no rule, or that a bound is none."""
 _LARGEST_VALUE: Final = 9_999
 _NANOSECONDS: Final = 1_000_000_000
+_DAY: Final = 86_400
 _EVERY_DAY_OF_MONTH: Final = [{"start": 1, "end": 31, "step": 1}]
 _EVERY_WEEKDAY: Final = [{"start": 0, "end": 6, "step": 1}]
 _OVERLAPS: Final = {
@@ -111,9 +112,7 @@ def imported(schedule_id: str, native: Schedule, choices: Choices, *, since: dat
 
 def _check_spec(spec: ScheduleSpec, faults: Faults) -> None:
     if spec.HasField("jitter") and spec.jitter.ToNanoseconds():
-        sentence = (
-            f"A jitter of {_seconds(spec.jitter)} s delays each start by chance; a run here starts on its second."
-        )
+        sentence = f"A jitter of {_seconds(spec.jitter)} delays each start by chance; a run here starts on its second."
         faults.add("/spec/jitter", "jitter", f"{sentence} Take it out there, then import again.")
     for name, found in (
         ("excludeStructuredCalendar", spec.exclude_structured_calendar),
@@ -199,7 +198,7 @@ def _interval(native: IntervalSpec, index: int, faults: Faults) -> dict[str, int
         if duration.nanos:
             at = f"/spec/interval/{index}/{theirs}"
             faults.add(
-                at, "not_whole_seconds", f"{_seconds(duration)} s are no whole seconds, of which instants here are."
+                at, "not_whole_seconds", f"{_seconds(duration)} are no whole seconds, of which instants here are."
             )
             return None
         found[name] = duration.seconds
@@ -236,8 +235,8 @@ def _policy(native: SchedulePolicies, choices: Choices, faults: Faults) -> dict[
         window = native.catchup_window.seconds
         if native.catchup_window.nanos or not least <= window <= most:
             sentence = (
-                f"A catch-up window of {_seconds(native.catchup_window)} s has no equal; here it is {least} to {most} whole "
-                "seconds. Choose one with --catchup-window."
+                f"A catch-up window of {_seconds(native.catchup_window)} has no equal; here it is {least} to {most:,} "
+                "whole seconds. Choose one with --catchup-window."
             )
             faults.add("/policies/catchupWindow", "catchup_window", sentence)
             window = least
@@ -333,4 +332,9 @@ def _what_ran(action: ScheduleAction) -> str:
 
 
 def _seconds(duration: Duration) -> str:
-    return f"{duration.ToNanoseconds() / _NANOSECONDS:g}"
+    """Seconds as people read them, whole days told beside them."""
+    nanoseconds = duration.ToNanoseconds()
+    whole, rest = divmod(abs(nanoseconds), _NANOSECONDS)
+    days = f" s ({whole // _DAY:,} days)" if whole > _DAY and not whole % _DAY and not rest else " s"
+    fraction = f".{rest:09}".rstrip("0") if rest else ""
+    return f"{'-' if nanoseconds < 0 else ''}{whole:,}{fraction}{days}"

@@ -135,7 +135,7 @@ def report(connection: Connection, scope: Scope, run_id: str, reported: OutcomeR
     begun_at = handed.run.begun_at or handed.run.dispatch_sent or now
     outcome, late = reported.as_outcome, None
     if now > begun_at + handed.limit:
-        late = f"Run {run_id} passed its time limit of {handed.limit.total_seconds():g} s before its outcome came."
+        late = f"Run {run_id} passed its time limit of {handed.limit.total_seconds():,.0f} s before its outcome came."
         outcome = Outcome(disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT, summary=late)
     nudge = settle(connection, key, outcome, now=now)
     return Reported(
