@@ -113,7 +113,7 @@ class Configuration(Body):
 class PreviewRequest(Body):
     """What to preview: a document of any contract, a calendar, a cron, or a timing as a version stores it."""
 
-    spec: Configuration | Calendar | dict[str, object]
+    spec: Configuration | Calendar | dict[str, object] | str
     from_: str | None = Field(default=None, alias="from", description="The first instant, RFC 3339; else now.")
     until: str | None = Field(default=None, description="The last instant, at most 5 years later.")
     limit: int = Field(default=100, ge=1, le=MAX_PREVIEWED)
