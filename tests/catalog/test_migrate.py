@@ -141,7 +141,8 @@ def test_a_catalog_of_the_first_release_keeps_what_it_holds_and_is_sealed_from_i
 def test_what_runners_had_reported_is_found_by_its_class_whatever_lies_beside_it(catalog: Catalog) -> None:
     upgrade_to(catalog, "0005")
     told = {
-        "good@1": json.dumps({"agent_class": "Good", "description": "Does good.\x00 \ud800"}),
+        "good@1": json.dumps({"agent_class": "Good", "description": "Does good.\x00"}),
+        "half@1": json.dumps({"agent_class": "Half", "description": "Half a character: \ud800"}),
         "none@1": "{}",
         "odd@1": json.dumps({"agent_class": "not a name", "description": 5}),
         "long@1": json.dumps({"agent_class": "L" * 201}),
@@ -160,11 +161,12 @@ def test_what_runners_had_reported_is_found_by_its_class_whatever_lies_beside_it
     migrate.upgrade(catalog)
     scope = Scope(org_id="acme", environment_id="test")
     with catalog.reading() as connection:
-        assert list_classes(connection, scope, after=None, limit=10) == ["Good"]
-        [found] = versions_of(connection, scope, ["Good"])
-        assert (found.agent_version, found.description) == ("good@1", "Does good. ?")
+        assert list_classes(connection, scope, after=None, limit=10) == ["Good", "Half"]
+        found = [(each.agent_version, each.description) for each in versions_of(connection, scope, ["Good", "Half"])]
+        assert found == [("good@1", "Does good."), ("half@1", "Half a character: ?")]
         stored = find_agents(connection, scope, list(told))
-    assert {name for name, each in stored.items() if each.fault} == told.keys() & {"list@1", "broken@1", "deep@1"}
+    damaged = {"half@1", "list@1", "broken@1", "deep@1"}
+    assert {name for name, each in stored.items() if each.fault} == told.keys() & damaged
 
 
 def upgrade_to(catalog: Catalog, revision: str) -> None:
