@@ -416,6 +416,23 @@ def test_what_no_server_sends_today_is_refused_at_its_place_all_the_same(parts, 
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [(place, code)]
 
 
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        (Duration(seconds=365 * 86_400), "31,536,000 s (365 days)"),
+        (Duration(seconds=90_000, nanos=250_000_000), "90,000.25 s"),
+        (Duration(seconds=-1, nanos=-500_000_000), "-1.5 s"),
+    ],
+)
+def test_a_window_is_told_with_all_its_digits(window, told):
+    native = described()
+    native.policies.catchup_window.CopyFrom(window)
+    with pytest.raises(InvalidSchedule) as refused:
+        imported("native", native, Choices(run={}), since=TODAY)
+    (fault,) = refused.value.faults
+    assert f"A catch-up window of {told} has no equal" in fault.sentence
+
+
 def test_a_policy_that_nobody_set_is_the_one_that_the_server_takes_for_it():
     native = described(policies=SchedulePolicies(overlap_policy=ProtoOverlap.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED))
     found = imported("native", native, Choices(run={}), since=TODAY).configuration

@@ -77,7 +77,10 @@ def served(tmp_path_factory):
 def test_a_server_previews_what_this_program_does(served, horarium, write, monkeypatch, configuration):
     installation, address = served
     monkeypatch.setenv("HORARIUM_TOKEN", horarium("token", "--data", installation.data).stdout.strip())
-    for document in (configuration, configuration["calendar"], NIGHTLY, CRON, ONE_SHOT, INTERVAL, PROFILE, {"cron": 1}):
+    for document in (
+        *(configuration, configuration["calendar"], NIGHTLY, CRON, ONE_SHOT, INTERVAL, PROFILE, {"cron": 1}),
+        *(NIGHTLY["spec"], "30 7 * * 1-5"),
+    ):
         path = write(document)
         for form in ("json", "table"):
             here, there = (
