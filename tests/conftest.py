@@ -35,6 +35,12 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that need a server, which wait for minutes: else one of them is left for the end, alone."""
+    waiting = {item.path for item in items if item.get_closest_marker("server") is not None}
+    items.sort(key=lambda item: item.path not in waiting)
+
+
 @pytest.fixture(autouse=True)
 def log_as_it_was() -> Iterator[None]:
     """Leave the log unconfigured where it was: to capture it counts as configuring, and a command then adds nothing."""

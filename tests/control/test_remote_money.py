@@ -29,7 +29,7 @@ from tests.control.desk import AGENT, FAR, NOON, Desk, Loop, at, every, seconds
 from tests.control.operators import Operator, paid
 
 COST = 10
-SHORT = timedelta(seconds=0.5)
+SHORT = timedelta(seconds=2)
 
 
 class Switchboard:

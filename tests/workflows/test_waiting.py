@@ -17,6 +17,7 @@ from activities.gateway import HttpGateway
 from activities.messages import AdmitRun
 from horarium.control import dispatching
 from horarium.control.admission import WITHDRAWN, Admission
+from horarium.schedule.ceilings import USUAL
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from worker.composition import ADMISSION_SLOTS
 
@@ -37,8 +38,9 @@ class Decided:
     async def read(self, _request_of, _key):
         """Of a run that asks for nothing."""
 
-    async def write(self, _decide, _key, _content, *, owner, now, keys_of):
+    async def write(self, _decide, _key, _content, *, owner, now, keys_of, ceilings):
         assert owner == "test-run"
+        assert ceilings == USUAL
         assert keys_of == GATEWAY.keys_of
         self.at.append(now)
         return dispatching.Decided(admission=Admission(outcome=WITHDRAWN))
