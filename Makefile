@@ -22,7 +22,7 @@ demo: $(STAMP)
 # Most tests wait for something, so two files at a time take about half as long. `make test WORKERS=0` is one after the other.
 WORKERS ?= 2
 test: $(STAMP)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .
