@@ -19,6 +19,6 @@ def test_what_a_pause_drops_is_logged_to_stderr_and_the_answer_stays_one_documen
     call("profile", "trigger", "Triage", "support")
     cleared = call("profile", "clear", "Triage", "support")
     [receipt] = [json.loads(line) for line in cleared.stdout.splitlines()]
-    assert receipt["operation"] == "profile_save"
+    assert receipt["operation"] == "profile_clear"
     assert "occurrence_dropped" in cleared.stderr
     assert "agent_class=Triage" in cleared.stderr.replace("\x1b[36m", "").replace("\x1b[0m", "").replace("\x1b[35m", "")
