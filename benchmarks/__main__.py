@@ -5,27 +5,34 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from benchmarks import api_speed, calendar_speed
+from benchmarks import api_speed, calendar_speed, cost, growth, starts
 from benchmarks.figures import Figure, print_json, print_table
 
 SUITES: Final[dict[str, Callable[[], Iterator[Figure]]]] = {
     "calendar": calendar_speed.measure,
     "api": api_speed.measure,
+    "starts": starts.measure,
+    "cost": cost.measure,
+    "growth": growth.measure,
 }
 """A suite is a function that yields figures as it measures them."""
+USUAL: Final = ("calendar", "api")
+"""What runs where none is named. The others take from minutes to an hour at full size, and ask for a quiet machine."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the suites that are named, or all."""
+    """Run the suites that are named, or the usual ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"which to run: {', '.join(SUITES)} (default: all)")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"which to run: {', '.join(SUITES)} (default: {', '.join(USUAL)})"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a figure")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.suites if name not in SUITES]
     if unknown:
         parser.error(f"there is no suite {unknown[0]!r}; there are {', '.join(SUITES)}")
     figures: list[Figure] = []
-    for name in options.suites or SUITES:
+    for name in options.suites or USUAL:
         for figure in SUITES[name]():
             figures.append(figure)
             if options.json:

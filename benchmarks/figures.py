@@ -9,25 +9,33 @@ from typing import TextIO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The least ratio peer / ours, or the greatest value of ours in the unit of its figure."""
+    """The least ratio peer / ours, or a bound of ours in its unit: `greatest` is not reached, and `at_most` may be."""
 
     least_ratio: float | None = None
     greatest: float | None = None
+    at_most: float | None = None
 
     def __str__(self) -> str:
-        return f">= {self.least_ratio:g}x" if self.least_ratio is not None else f"< {self.greatest:g}"
+        if self.least_ratio is not None:
+            return f">= {self.least_ratio:g}x"
+        return f"< {self.greatest:g}" if self.at_most is None else f"<= {self.at_most:g}"
 
     def holds(self, ours: float, ratio: float | None) -> bool:
         """Tell if the measured values keep to the budget."""
         if self.least_ratio is not None:
             return ratio is not None and ratio >= self.least_ratio
-        assert self.greatest is not None, "a budget bounds one of the two"
+        if self.at_most is not None:
+            return ours <= self.at_most
+        assert self.greatest is not None, "a budget bounds something"
         return ours < self.greatest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Ours beside a peer's, both medians of `runs` rounds; `spread` is (greatest - least) / median of ours."""
+    """Ours beside a peer's, both medians of `runs` rounds; `spread` is (greatest - least) / median of ours.
+
+    `plot` is a line of blocks where the figure says how something grows.
+    """
 
     name: str
     unit: str
@@ -37,11 +45,12 @@ class Figure:
     budget: Budget | None = None
     runs: int
     spread: float
+    plot: str = ""
 
     @property
     def ratio(self) -> float | None:
-        """How many times the peer's value is ours."""
-        return self.peer_value / self.ours if self.peer_value is not None else None
+        """How many times the peer's value is ours; None without a peer, and where ours is nothing."""
+        return self.peer_value / self.ours if self.peer_value is not None and self.ours else None
 
     @property
     def holds(self) -> bool | None:
@@ -94,7 +103,7 @@ def compare(
 
 def print_table(figures: Iterable[Figure], to: TextIO) -> None:
     """Print a table for people."""
-    head = ("figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "spread")
+    head = ("figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "spread", "")
     rows = [head, *(_row(figure) for figure in figures)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     for row in rows:
@@ -121,4 +130,5 @@ def _row(figure: Figure) -> tuple[str, ...]:
         str(figure.budget) if figure.budget else "",
         holds,
         f"{figure.spread:.0%}",
+        figure.plot,
     )

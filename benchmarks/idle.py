@@ -1,0 +1,135 @@
+"""What enabled schedules cost while nothing is due: memory of the schedule worker and of the Temporal server, and CPU.
+
+On an installation of real processes. First a few schedules, so that everything is loaded that is loaded once; then the others
+in lots. Each is due once a day, and not for hours. Memory is what the resident set grows by, divided by the workflows that
+the worker keeps in its cache: it keeps a limited number, and those beyond it take nothing. CPU is of all processes, two agent
+runners among them; most of it is the controller, which asks Temporal about every enabled schedule in each of its sweeps.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from benchmarks.figures import Budget, Figure
+from benchmarks.installed import OURS, Installation, installation
+from benchmarks.processes import cpu_seconds, resident_kib
+from worker.composition import schedule_worker
+
+MEMORY = Budget(at_most=120)
+"""KiB (DESIGN.md, section 15)."""
+_SERVER = "temporal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """`few` schedules that are there before anything is measured, and then as many as make `enabled` in `lots`."""
+
+    few: int = 200
+    enabled: int = 2_000
+    lots: int = 4
+    settle_seconds: float = 15
+    watch_seconds: float = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """How things stood at one time: enabled schedules, and KiB by process."""
+
+    enabled: int
+    resident: Mapping[str, int]
+
+
+async def measure(sizes: Sizes) -> list[Figure]:
+    """The figures of idle schedules."""
+    async with installation() as it:
+        capacity = _cache_of(it)
+        await _enable(it, sizes.few, already=0, sizes=sizes)
+        cpu_few = await _cpu(it, sizes)
+        seen = [_look(it, sizes.few)]
+        for count in _lots(sizes):
+            await _enable(it, count, already=seen[-1].enabled, sizes=sizes)
+            seen.append(_look(it, seen[-1].enabled + count))
+        cpu_all = await _cpu(it, sizes)
+    return [*memory(seen, capacity=capacity), *_cpu_figures(cpu_few, cpu_all, sizes)]
+
+
+def memory(seen: list[Seen], *, capacity: int) -> Iterator[Figure]:
+    """Memory per enabled schedule, from what was seen after each lot. `capacity` is that of the worker's cache."""
+    enabled = seen[-1].enabled
+    cached = min(enabled, capacity)
+    for process, name, most, budget in (
+        ("schedules", f"memory of the schedule worker per cached idle schedule ({cached:,})", capacity, MEMORY),
+        (_SERVER, f"memory of the Temporal server per idle schedule ({enabled:,})", enabled, None),
+    ):
+        lots = [
+            _grown(before, after, process, most)
+            for before, after in pairwise(seen)
+            if min(after.enabled, most) > min(before.enabled, most)
+        ]
+        whole = _grown(seen[0], seen[-1], process, most)
+        yield Figure(
+            name=name,
+            unit="KiB",
+            ours=whole,
+            budget=budget,
+            runs=len(lots),
+            spread=(max(lots) - min(lots)) / abs(whole) if whole else 0,
+        )
+
+
+def _grown(before: Seen, after: Seen, process: str, most: int) -> float:
+    """KiB that a process grew by, per schedule that came, of which it keeps so many at the most."""
+    return (after.resident[process] - before.resident[process]) / (min(after.enabled, most) - min(before.enabled, most))
+
+
+def _lots(sizes: Sizes) -> list[int]:
+    each, rest = divmod(sizes.enabled - sizes.few, sizes.lots)
+    return [each + (lot < rest) for lot in range(sizes.lots)]
+
+
+async def _enable(it: Installation, count: int, *, already: int, sizes: Sizes) -> None:
+    # Twelve hours away, and each at a second of its own.
+    first = (datetime.now(UTC) + timedelta(hours=12)).replace(second=0, microsecond=0)
+    keys = await it.enabled(OURS, [first + timedelta(seconds=already + number) for number in range(count)])
+    await it.asleep([key.workflow_id for key in keys])
+    await asyncio.sleep(sizes.settle_seconds)
+
+
+def _pids(it: Installation) -> dict[str, int]:
+    return {_SERVER: it.server.pid, **{name: child.pid for name, child in {**it.workers, **it.others}.items()}}
+
+
+def _look(it: Installation, enabled: int) -> Seen:
+    return Seen(enabled=enabled, resident={name: resident_kib(pid) for name, pid in _pids(it).items()})
+
+
+async def _cpu(it: Installation, sizes: Sizes) -> dict[str, float]:
+    """Percent of one core that each process takes."""
+    pids, loop = _pids(it), asyncio.get_running_loop()
+    begun, before = loop.time(), {name: cpu_seconds(pid) for name, pid in pids.items()}
+    await asyncio.sleep(sizes.watch_seconds)
+    took = loop.time() - begun
+    return {name: 100 * (cpu_seconds(pid) - before[name]) / took for name, pid in pids.items()}
+
+
+def _cpu_figures(few: Mapping[str, float], every: Mapping[str, float], sizes: Sizes) -> Iterator[Figure]:
+    """CPU of an idle installation with all its schedules, beside that with few."""
+    parts = {"all processes": tuple(every), "Temporal server": (_SERVER,), "controller": ("controller",)}
+    parts["both workers"] = ("schedules", "runs")
+    for name, members in parts.items():
+        yield Figure(
+            name=f"idle CPU with {sizes.enabled:,} enabled, {name}",
+            unit="% of a core",
+            ours=sum(every[each] for each in members),
+            peer=f"with {sizes.few} enabled",
+            peer_value=sum(few[each] for each in members),
+            runs=1,
+            spread=0,
+        )
+
+
+def _cache_of(it: Installation) -> int:
+    """How many workflows the schedule worker keeps."""
+    return int(schedule_worker(it.client, it.catalog, it.settings).config()["max_cached_workflows"])

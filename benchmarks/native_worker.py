@@ -1,0 +1,42 @@
+"""`python -m benchmarks.native_worker`: a schedule worker for runs that native schedules start again and again.
+
+It is set as ours is: as many workflow tasks at a time, the same sandbox, the same timeouts.
+"""
+
+from temporalio.worker import Worker
+
+from activities.ledger import Settlements
+from benchmarks.native_run import NATIVE_QUEUE, NativeRun
+from benchmarks.native_staging import Staging
+from worker.composition import GRACE, STICKY_TIMEOUT, WORKFLOW_TASKS
+from worker.connection import connect
+from worker.exit import run
+from worker.logs import configure
+from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
+from worker.settings import load
+
+
+async def _main() -> int:
+    catalog = open_catalog(load())
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    settlements = Settlements(catalog, client)
+    worker = Worker(
+        client,
+        task_queue=NATIVE_QUEUE,
+        workflows=[NativeRun],
+        activities=[Staging(catalog).stage_run, settlements.settle_run, settlements.look_at_run],
+        max_concurrent_workflow_tasks=WORKFLOW_TASKS,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        graceful_shutdown_timeout=GRACE,
+    )
+    try:
+        async with worker:
+            await until_told()
+    finally:
+        catalog.close()
+    return 0
+
+
+if __name__ == "__main__":
+    configure()
+    run(_main())
