@@ -48,9 +48,10 @@ def configure(*, level: int = logging.INFO) -> None:
 def to_stderr() -> None:
     """Let what a command logs by the way go to stderr, since its stdout is for its answer.
 
-    A process that has set its logs up keeps them.
+    A process that has set its logs up elsewhere keeps them.
     """
-    if not structlog.is_configured():
+    # Not `is_configured`: whoever has captured the log once, as tests do, leaves it configured and yet on stdout.
+    if isinstance(structlog.get_config()["logger_factory"], structlog.PrintLoggerFactory):
         # Looked up for each line: whoever calls commands in one process may give each a stderr of its own.
         structlog.configure(logger_factory=_beside_the_answer, cache_logger_on_first_use=False)
 

@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from worker.logs import to_stderr
 
 REPOSITORY = Path(__file__).parents[2]
 SECRET = "hunter2-and-more"
@@ -114,3 +118,14 @@ httpx.Client(transport=answering).get("https://agents.example/hooks/hunter2")
         [sys.executable, "-c", asks], env=environment(), capture_output=True, text=True, check=True, timeout=60
     )
     assert ended.stderr == ""
+
+
+def test_a_command_keeps_its_stdout_clean_also_where_the_log_was_captured_before(capsys):
+    """To capture it leaves it configured, and yet on stdout."""
+    with capture_logs():
+        pass
+    to_stderr()
+    structlog.get_logger("horarium").warning("by_the_way")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "by_the_way" in said.err
