@@ -19,6 +19,7 @@ The server starts 30 workflows a second for all schedules of a namespace, where 
 `worker.schedulerNamespaceStartWorkflowRPS`. A herd is measured with that and, beside it, with a limit that it does not meet.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import ClassVar, Final
@@ -51,7 +52,7 @@ Timed = tuple[ActivationKey, Instants]
 """A schedule, and when it is due."""
 
 
-class _Native:
+class _Native(ABC):
     """One native schedule for each of what is due."""
 
     name: ClassVar[str] = NAME
@@ -78,11 +79,13 @@ class _Native:
         await self._installation.gone([_scheduler_of(each) for each in self._made])
         self._keys, self._made = [], []
 
+    @abstractmethod
     async def _prepare(self, several: Sequence[Timed]) -> None:
-        """Nothing, where runs are written down when they begin."""
+        """Do what has to be there before the schedules are made."""
 
+    @abstractmethod
     def _schedule(self, timed: Timed) -> Schedule:
-        raise NotImplementedError
+        """The native schedule of what is due."""
 
     async def _make(self, timed: Timed) -> str:
         schedule_id = f"native-{timed[0].schedule.schedule_id}"
@@ -106,6 +109,9 @@ class NativeOnce(_Native):
 
 class NativeEverySecond(_Native):
     """Schedules that start a run in each of several consecutive seconds."""
+
+    async def _prepare(self, several: Sequence[Timed]) -> None:
+        """Nothing: its runs are written down when they begin."""
 
     def _schedule(self, timed: Timed) -> Schedule:
         return every_second(*timed)

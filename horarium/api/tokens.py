@@ -181,7 +181,8 @@ def keys_of(document: Any) -> tuple[VerificationKey, ...]:
         try:
             key = jwt.PyJWK(each).key
         except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError, UnsupportedAlgorithm) as error:
-            # One that the libraries cannot read must not keep the others from being used.
+            # One that the libraries cannot read must not keep the others from being used. They tell it by any of these: a curve
+            # or an algorithm that this build of cryptography lacks by `NotImplementedError` or `UnsupportedAlgorithm`.
             _logger.warning("token_key_left_out", kid=str(each.get("kid"))[:80], error=repr(error))
             continue
         algorithm = algorithm_of(key)

@@ -200,53 +200,22 @@ class Profiles:
         With a `cron` in its config it fires from now on; without one, or with None, it does not. `codes.InvalidProfile` holds
         every fault of the submission at its place.
         """
-        call = changing(
-            "saving of the profile",
-            scope,
-            agent_class,
-            "profiles",
-            agent_id,
-            request=request,
-            key=idempotency_key,
-            method="PUT",
-            root=ROOT,
-        )
-        return self._caller.send(call, ProfileReceipt)
+        path = (agent_class, "profiles", agent_id)
+        return self._change("saving of the profile", scope, *path, request=request, key=idempotency_key, method="PUT")
 
     def clear(
         self, scope: ScopeLike, agent_class: str, agent_id: str, idempotency_key: str
     ) -> Coroutine[Any, Any, ProfileReceipt]:
         """Take the cron out of a profile, so that it fires no more; a human session alone may. The rest of it stays."""
-        call = changing(
-            "clearing of the profile",
-            scope,
-            agent_class,
-            "profiles",
-            agent_id,
-            "cron",
-            request=None,
-            key=idempotency_key,
-            method="DELETE",
-            root=ROOT,
-        )
-        return self._caller.send(call, ProfileReceipt)
+        path = (agent_class, "profiles", agent_id, "cron")
+        return self._change("clearing of the profile", scope, *path, request=None, key=idempotency_key, method="DELETE")
 
     def delete(
         self, scope: ScopeLike, agent_class: str, agent_id: str, idempotency_key: str
     ) -> Coroutine[Any, Any, ProfileReceipt]:
         """Delete a profile; a human session alone may. Its schedule is paused; its thread and its ledger stay."""
-        call = changing(
-            "deletion of the profile",
-            scope,
-            agent_class,
-            "profiles",
-            agent_id,
-            request=None,
-            key=idempotency_key,
-            method="DELETE",
-            root=ROOT,
-        )
-        return self._caller.send(call, ProfileReceipt)
+        path = (agent_class, "profiles", agent_id)
+        return self._change("deletion of the profile", scope, *path, request=None, key=idempotency_key, method="DELETE")
 
     def trigger(
         self,
@@ -263,18 +232,14 @@ class Profiles:
         `event` holds the event's own fields; `codes.InvalidProfile` has every fault of them at its place. The receipt says that
         the run was asked for; admission has yet to decide on it.
         """
-        call = changing(
+        path = (agent_class, "profiles", agent_id, start_event)
+        return self._change(
             "manual run of the profile",
             scope,
-            agent_class,
-            "profiles",
-            agent_id,
-            start_event,
+            *path,
             request={"event": {} if event is None else event},
             key=idempotency_key,
-            root=ROOT,
         )
-        return self._caller.send(call, ProfileReceipt)
 
     def thread(
         self, scope: ScopeLike, agent_class: str, agent_id: str, *, limit: int = 100, after: int = 0
@@ -288,3 +253,15 @@ class Profiles:
             "reading of the thread", scope, agent_class, "profiles", agent_id, "thread", query=query, root=ROOT
         )
         return self._caller.send(call, Thread)
+
+    def _change(
+        self,
+        what: str,
+        scope: ScopeLike,
+        *path: str,
+        request: Request | None,
+        key: str,
+        method: str = "POST",
+    ) -> Coroutine[Any, Any, ProfileReceipt]:
+        call = changing(what, scope, *path, request=request, key=key, method=method, root=ROOT)
+        return self._caller.send(call, ProfileReceipt)

@@ -9,6 +9,8 @@ An audit event is one of a schedule, and a profile has none before its first cro
 receipts and by `changed_by` alone. Nothing of that could ever start a run.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -120,20 +122,12 @@ def clear(  # noqa: PLR0917 - the order of every operation: who, where, which, w
 
     A stored configuration that cannot be read is left alone, and the receipt warns of it; the schedule is paused all the same.
     """
-    authorize(principal, scope, required_scope, human=True)
-    require_name(scope, agent_class, agent_id)
 
-    def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-        profile = require_profile(connection, scope, agent_class, agent_id)
-        schedule = _behind(scope, agent_class, agent_id)
-        ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
-        warnings = _without_cron(connection, profile, by=principal.name, now=now)
-        return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=warnings)
+    def change(profile: StoredProfile) -> tuple[str, ...]:
+        return _without_cron(connection, profile, by=principal.name, now=now)
 
-    body = {"agent_class": agent_class, "agent_id": agent_id}
-    return perform(
-        connection, scope, principal, key, operation="profile_clear", body=body, expected=None, now=now, act=act
-    )
+    stop = _Stop(operation="profile_clear", change=change, required_scope=required_scope)
+    return stop.perform(connection, principal, scope, agent_class, agent_id, key, now=now)
 
 
 def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, what, and the key
@@ -148,20 +142,47 @@ def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, 
     required_scope: str = WRITE_SCOPE,
 ) -> Receipt:
     """Delete a profile and pause its schedule. Versions, ledger, thread and events stay."""
-    authorize(principal, scope, required_scope, human=True)
-    require_name(scope, agent_class, agent_id)
 
-    def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-        profile = require_profile(connection, scope, agent_class, agent_id)
-        schedule = _behind(scope, agent_class, agent_id)
-        ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
+    def change(profile: StoredProfile) -> tuple[str, ...]:
         delete_profile(connection, profile, by=principal.name, now=now)
-        return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=())
+        return ()
 
-    body = {"agent_class": agent_class, "agent_id": agent_id}
-    return perform(
-        connection, scope, principal, key, operation="profile_delete", body=body, expected=None, now=now, act=act
-    )
+    stop = _Stop(operation="profile_delete", change=change, required_scope=required_scope)
+    return stop.perform(connection, principal, scope, agent_class, agent_id, key, now=now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stop:
+    """What keeps a profile from firing: its schedule is paused, and `change` does the rest and says what to warn of."""
+
+    operation: str
+    change: Callable[[StoredProfile], tuple[str, ...]]
+    required_scope: str
+
+    def perform(  # noqa: PLR0917 - the order of every operation: who, where, which, and the key
+        self,
+        connection: Connection,
+        principal: Principal,
+        scope: Scope,
+        agent_class: str,
+        agent_id: str,
+        key: str,
+        *,
+        now: datetime,
+    ) -> Receipt:
+        authorize(principal, scope, self.required_scope, human=True)
+        require_name(scope, agent_class, agent_id)
+
+        def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+            profile = require_profile(connection, scope, agent_class, agent_id)
+            schedule = _behind(scope, agent_class, agent_id)
+            ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
+            return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=self.change(profile))
+
+        body = {"agent_class": agent_class, "agent_id": agent_id}
+        return perform(
+            connection, scope, principal, key, operation=self.operation, body=body, expected=None, now=now, act=act
+        )
 
 
 def _without_cron(connection: Connection, profile: StoredProfile, *, by: str, now: datetime) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 The environment stands in the query, and so may the organization; left out, it is that of the token.
 """
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -179,19 +180,7 @@ async def delete_profile(
     The ledger stays, and so do the thread and its events, which nothing prunes any more. Saving a profile of this id again
     takes all of them up again.
     """
-    require_human(call.principal)
-    key, service = idempotency_key(request), call.service
-    receipt = await service.write(
-        profiles.delete,
-        call.principal,
-        call.scope,
-        agent_class,
-        agent_id,
-        key,
-        now=service.now(),
-        required_scope=service.required_scope,
-    )
-    return _answer(call, receipt)
+    return await _stopped(profiles.delete, call, agent_class, agent_id, request)
 
 
 @router.delete(
@@ -212,19 +201,7 @@ async def clear_profile(
     The rest of its config stays as it is and is not judged again. One that cannot be read is left alone, and `warnings` says
     so.
     """
-    require_human(call.principal)
-    key, service = idempotency_key(request), call.service
-    receipt = await service.write(
-        profiles.clear,
-        call.principal,
-        call.scope,
-        agent_class,
-        agent_id,
-        key,
-        now=service.now(),
-        required_scope=service.required_scope,
-    )
-    return _answer(call, receipt)
+    return await _stopped(profiles.clear, call, agent_class, agent_id, request)
 
 
 @router.get(f"{_PROFILE}/thread", **operation(models.Thread, examples.THREAD))
@@ -316,6 +293,24 @@ def _invalid(error: InvalidSchedule) -> Rejected:
         next_step="Correct what the errors name, then send it again. Nothing was stored, and the key is not used up.",
         faults=error.faults,
     )
+
+
+async def _stopped(
+    change: Callable[..., Receipt], call: Call, agent_class: str, agent_id: str, request: Request
+) -> JSONResponse:
+    require_human(call.principal)
+    key, service = idempotency_key(request), call.service
+    receipt = await service.write(
+        change,
+        call.principal,
+        call.scope,
+        agent_class,
+        agent_id,
+        key,
+        now=service.now(),
+        required_scope=service.required_scope,
+    )
+    return _answer(call, receipt)
 
 
 def _answer(call: Call, receipt: Receipt, *, status: int = 200) -> JSONResponse:
