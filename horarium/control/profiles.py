@@ -10,7 +10,6 @@ receipts and by `changed_by` alone. Nothing of that could ever start a run.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,9 +18,8 @@ from sqlalchemy import Connection
 from horarium.authority.asking import Content
 from horarium.catalog.environments import Environment
 from horarium.catalog.profiles import StoredProfile, change_config, delete_profile, save_profile
-from horarium.catalog.schedules import find_activation, find_schedule, require_version
+from horarium.catalog.schedules import find_schedule
 from horarium.control.agent_classes import class_not_found, class_of, classes
-from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.profile_bindings import bound_run, described
 from horarium.control.profile_records import directory, show, thread
@@ -30,6 +28,7 @@ from horarium.control.profile_schedules import ScheduleChange
 from horarium.control.profile_starts import trigger
 from horarium.control.publication import calendar_warnings
 from horarium.control.receipts import Receipt, perform
+from horarium.control.records import head_of
 from horarium.errors import InvalidSchedule, Refused
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
@@ -126,8 +125,10 @@ def clear(  # noqa: PLR0917 - the order of every operation: who, where, which, w
     def change(profile: StoredProfile) -> tuple[str, ...]:
         return _without_cron(connection, profile, by=principal.name, now=now)
 
-    stop = _Stop(operation="profile_clear", change=change, required_scope=required_scope)
-    return stop.perform(connection, principal, scope, agent_class, agent_id, key, now=now)
+    authorize(principal, scope, required_scope, human=True)
+    return _stop(
+        connection, principal, scope, agent_class, agent_id, key, operation="profile_clear", change=change, now=now
+    )
 
 
 def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, what, and the key
@@ -147,42 +148,35 @@ def delete(  # noqa: PLR0917 - the order of every operation: who, where, which, 
         delete_profile(connection, profile, by=principal.name, now=now)
         return ()
 
-    stop = _Stop(operation="profile_delete", change=change, required_scope=required_scope)
-    return stop.perform(connection, principal, scope, agent_class, agent_id, key, now=now)
+    authorize(principal, scope, required_scope, human=True)
+    return _stop(
+        connection, principal, scope, agent_class, agent_id, key, operation="profile_delete", change=change, now=now
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stop:
-    """What keeps a profile from firing: its schedule is paused, and `change` does the rest and says what to warn of."""
+def _stop(  # noqa: PLR0917 - the order of every operation: who, where, which, and the key
+    connection: Connection,
+    principal: Principal,
+    scope: Scope,
+    agent_class: str,
+    agent_id: str,
+    key: str,
+    *,
+    operation: str,
+    change: Callable[[StoredProfile], tuple[str, ...]],
+    now: datetime,
+) -> Receipt:
+    """Keep a profile from firing: its schedule is paused, and `change` does the rest and says what to warn of."""
+    require_name(scope, agent_class, agent_id)
 
-    operation: str
-    change: Callable[[StoredProfile], tuple[str, ...]]
-    required_scope: str
+    def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
+        profile = require_profile(connection, scope, agent_class, agent_id)
+        schedule = _behind(scope, agent_class, agent_id)
+        ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
+        return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=change(profile))
 
-    def perform(  # noqa: PLR0917 - the order of every operation: who, where, which, and the key
-        self,
-        connection: Connection,
-        principal: Principal,
-        scope: Scope,
-        agent_class: str,
-        agent_id: str,
-        key: str,
-        *,
-        now: datetime,
-    ) -> Receipt:
-        authorize(principal, scope, self.required_scope, human=True)
-        require_name(scope, agent_class, agent_id)
-
-        def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
-            profile = require_profile(connection, scope, agent_class, agent_id)
-            schedule = _behind(scope, agent_class, agent_id)
-            ended = ScheduleChange(connection, principal.name, now, receipt_id).paused(schedule)
-            return _about(connection, scope, agent_class, agent_id, ended=ended, warnings=self.change(profile))
-
-        body = {"agent_class": agent_class, "agent_id": agent_id}
-        return perform(
-            connection, scope, principal, key, operation=self.operation, body=body, expected=None, now=now, act=act
-        )
+    body = {"agent_class": agent_class, "agent_id": agent_id}
+    return perform(connection, scope, principal, key, operation=operation, body=body, expected=None, now=now, act=act)
 
 
 def _without_cron(connection: Connection, profile: StoredProfile, *, by: str, now: datetime) -> tuple[str, ...]:
@@ -227,14 +221,4 @@ def _about(
     if schedule is None:
         none = {"schedule_id": None, "resource_id": None, "reference": None, "generation": None, "enabled": False}
         return {**profile, **none, **after}
-    version = require_version(connection, schedule, schedule.head_revision)
-    current = find_activation(connection, schedule, schedule.generation)
-    return {
-        **profile,
-        "schedule_id": schedule.key.schedule_id,
-        "resource_id": version.resource_id,
-        "reference": reference(schedule, version),
-        "generation": schedule.generation,
-        "enabled": current is not None and current.is_live,
-        **after,
-    }
+    return {**profile, **head_of(connection, schedule), **after}

@@ -14,7 +14,14 @@ from horarium.catalog import ledger
 from horarium.catalog.audit_events import list_events
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import Observation, execution_ready, observations
-from horarium.catalog.schedules import Activation, list_schedules, require_schedule, require_version
+from horarium.catalog.schedules import (
+    Activation,
+    Schedule,
+    find_activation,
+    list_schedules,
+    require_schedule,
+    require_version,
+)
 from horarium.catalog.standings import Standing, standings
 from horarium.catalog.versions import Version
 from horarium.control.events import reference
@@ -40,6 +47,19 @@ def record(connection: Connection, key: ScheduleKey, *, revision: int | None = N
     seen = observations(connection, [standing.schedule]).get(standing.schedule.row)
     shown = _entry(environment, standing, version, seen, ready=execution_ready(connection, now=now))
     return {**shown, "configuration": _configuration(version)}
+
+
+def head_of(connection: Connection, schedule: Schedule) -> dict[str, Any]:
+    """The newest version of a schedule and whether it fires: what a receipt says of a contract without publication."""
+    version = require_version(connection, schedule, schedule.head_revision)
+    current = find_activation(connection, schedule, schedule.generation)
+    return {
+        "schedule_id": schedule.key.schedule_id,
+        "resource_id": version.resource_id,
+        "reference": reference(schedule, version),
+        "generation": schedule.generation,
+        "enabled": current is not None and current.is_live,
+    }
 
 
 def require_limit(limit: int, most: int, what: str) -> None:

@@ -28,7 +28,6 @@ from horarium.catalog.schedules import (
     find_activation,
     list_schedules,
     require_schedule,
-    require_version,
 )
 from horarium.catalog.standings import Standing, standings
 from horarium.catalog.versions import Version
@@ -40,7 +39,7 @@ from horarium.control.events import reference
 from horarium.control.principals import WRITE_SCOPE, Principal, authorize
 from horarium.control.publication import calendar_warnings, publish
 from horarium.control.receipts import Receipt, perform
-from horarium.control.records import MAX_PAGE, last_outcome, require_limit
+from horarium.control.records import MAX_PAGE, head_of, last_outcome, require_limit
 from horarium.errors import Conflict, InvalidSchedule, NotFound
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.configuration import read_stored
@@ -399,15 +398,8 @@ def _enter_passed(
 def _about(
     connection: Connection, key: ScheduleKey, *, ended: ActivationKey | None, warnings: tuple[str, ...]
 ) -> dict[str, Any]:
-    schedule = require_schedule(connection, key)
-    version = require_version(connection, schedule, schedule.head_revision)
-    current = _current(connection, schedule)
     return {
-        "schedule_id": key.schedule_id,
-        "resource_id": version.resource_id,
-        "reference": reference(schedule, version),
-        "generation": schedule.generation,
-        "enabled": current is not None and current.is_live,
+        **head_of(connection, require_schedule(connection, key)),
         "ended_generation": None if ended is None else ended.generation,
         "warnings": list(warnings),
     }
