@@ -1,13 +1,14 @@
 """Queries on schedules, their versions, activations and audit events."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from horarium.catalog.environments import require_environment
+from horarium.catalog.joined import taken_apart
 from horarium.catalog.tables import activations, schedules, versions
 from horarium.catalog.upsert import make_sure
 from horarium.catalog.versions import Version, version_of_row
@@ -67,7 +68,7 @@ def find_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = Fals
         schedules.c.schedule_id == key.schedule_id,
     )
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
-    return None if row is None else _schedule(row)
+    return None if row is None else schedule_of_row(row)
 
 
 def require_schedule(connection: Connection, key: ScheduleKey, *, lock: bool = False) -> Schedule:
@@ -89,7 +90,7 @@ def find_schedules(connection: Connection, scope: Scope, ids: Collection[str]) -
         schedules.c.environment_id == scope.environment_id,
         schedules.c.schedule_id.in_(ids),
     )
-    return [_schedule(row) for row in connection.execute(query).mappings()]
+    return [schedule_of_row(row) for row in connection.execute(query).mappings()]
 
 
 def list_schedules(
@@ -114,7 +115,7 @@ def list_schedules(
         query = query.where(schedules.c.contract == contract)
     if not include_retired:
         query = query.where(schedules.c.retired_at.is_(None))
-    return [_schedule(row) for row in connection.execute(query).mappings()]
+    return [schedule_of_row(row) for row in connection.execute(query).mappings()]
 
 
 def insert_schedule(connection: Connection, key: ScheduleKey, *, contract: str, now: datetime) -> Schedule:
@@ -152,9 +153,13 @@ def insert_version(connection: Connection, schedule: Schedule, version: Version)
 
 def find_version(connection: Connection, schedule: Schedule, revision: int) -> Version | None:
     """One version of a schedule, or None."""
-    row = connection.execute(
-        select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision)
-    ).one_or_none()
+    row = (
+        connection.execute(
+            select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision)
+        )
+        .mappings()
+        .one_or_none()
+    )
     return None if row is None else version_of_row(row)
 
 
@@ -163,7 +168,7 @@ def find_versions(connection: Connection, wanted: Collection[tuple[int, int]]) -
     of, revisions = ({each[part] for each in wanted} for part in (0, 1))
     # Asked for in pairs, SQLite would read the table through.
     query = select(versions).where(versions.c.schedule.in_(of), versions.c.revision.in_(revisions))
-    found = {(row.schedule, row.revision): row for row in connection.execute(query)}
+    found = {(row["schedule"], row["revision"]): row for row in connection.execute(query).mappings()}
     return {each: version_of_row(found[each]) for each in wanted if each in found}
 
 
@@ -171,22 +176,22 @@ def require_version(connection: Connection, schedule: Schedule, revision: int) -
     """One version; `NotFound` where there is no such revision."""
     version = find_version(connection, schedule, revision)
     if version is None:
-        raise NotFound(
-            "version_not_found",
-            f"Schedule {schedule.key.schedule_id} has no revision {revision}; its newest is {schedule.head_revision}.",
-        )
+        raise version_not_found(schedule, revision)
     return version
+
+
+def version_not_found(schedule: Schedule, revision: int) -> NotFound:
+    """The answer about a revision that is not there."""
+    return NotFound(
+        "version_not_found",
+        f"Schedule {schedule.key.schedule_id} has no revision {revision}; its newest is {schedule.head_revision}.",
+    )
 
 
 def find_activation(connection: Connection, schedule: Schedule, generation: int) -> Activation | None:
     """One generation of a schedule, or None."""
-    row = (
-        connection.execute(
-            select(activations).where(activations.c.schedule == schedule.row, activations.c.generation == generation)
-        )
-        .mappings()
-        .one_or_none()
-    )
+    place = {"schedule": schedule.row, "generation": generation}
+    row = connection.execute(_ACTIVATION, place).mappings().one_or_none()
     return None if row is None else activation_of_row(row)
 
 
@@ -206,10 +211,11 @@ def insert_activation(
     since: datetime,
     ended_as: Reason | None = None,
     runs_per_month: int | None = None,
+    look_by: datetime | None = None,
 ) -> Activation:
     """The next generation; it becomes the schedule's current one. One with `ended_as` never fires.
 
-    `runs_per_month` is what it declares, as counted now; None for one that never fires.
+    `runs_per_month` is what it declares, as counted now, and `look_by` its first due instant; None for one that never fires.
     The epoch and the reset generation of the environment are kept: it fires only as long as they stay.
     """
     enabled = ended_as is None
@@ -230,6 +236,7 @@ def insert_activation(
             allowance=0,
             declared_until=since,
             runs_per_month=runs_per_month,
+            look_by=look_by,
             environment_epoch=environment.authority_epoch,
             reset_generation=environment.reset_generation,
             workflow_closed=not enabled,
@@ -247,7 +254,7 @@ def insert_activation(
 
 def change_activation(connection: Connection, activation: Activation, **values: Any) -> None:
     """Set columns of one activation; one that ends is the controller's to look at. The caller holds the schedule's lock."""
-    connection.execute(update(activations).where(activations.c.id == activation.row).values(**values))
+    connection.execute(_CHANGE_ACTIVATION, {"changed": activation.row, **values})
     if "ended_at" in values:
         of = select(activations.c.schedule).where(activations.c.id == activation.row).scalar_subquery()
         connection.execute(update(schedules).where(schedules.c.id == of).values(unobserved=True))
@@ -258,16 +265,53 @@ def retire_schedule(connection: Connection, schedule: Schedule, *, now: datetime
     connection.execute(update(schedules).where(schedules.c.id == schedule.row).values(retired_at=now))
 
 
+def lock_schedule(connection: Connection, key: ScheduleKey) -> None:
+    """Let nobody else change anything about a schedule until the transaction ends; nothing where there is none.
+
+    In a statement of its own: one that waits for a lock reads what it joins as it was before the wait. SQLite has one writer.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK, _place(key))
+
+
 def find_live(connection: Connection, key: ActivationKey, *, lock: bool = False) -> tuple[Schedule, Activation] | None:
     """The schedule and the activation, if that generation exists."""
-    schedule = find_schedule(connection, key.schedule, lock=lock)
-    if schedule is None:
+    if lock:
+        lock_schedule(connection, key.schedule)
+    row = connection.execute(_LIVE, place_of(key)).one_or_none()
+    if row is None:
         return None
-    activation = find_activation(connection, schedule, key.generation)
-    return None if activation is None else (schedule, activation)
+    schedule, activation = taken_apart(row, _LIVE_TABLES)
+    return schedule_of_row(schedule), activation_of_row(activation)
 
 
-def _schedule(row: RowMapping) -> Schedule:
+def place_of(key: ActivationKey) -> dict[str, str | int]:
+    """Which generation is meant, for a statement of `OF_A_GENERATION`."""
+    return {**_place(key.schedule), "generation": key.generation}
+
+
+def _place(key: ScheduleKey) -> dict[str, str | int]:
+    return {"org_id": key.org_id, "environment_id": key.environment_id, "schedule_id": key.schedule_id}
+
+
+_OF_A_SCHEDULE: Final = tuple(schedules.c[name] == bindparam(name) for name in ("org_id", "environment_id", "schedule_id"))
+OF_A_GENERATION: Final = (*_OF_A_SCHEDULE, activations.c.generation == bindparam("generation"))
+"""Whatever is asked at each occurrence is made once: to make a statement takes as long as to carry it out."""
+_ACTIVATION = select(activations).where(
+    activations.c.schedule == bindparam("schedule"), activations.c.generation == bindparam("generation")
+)
+_CHANGE_ACTIVATION = update(activations).where(activations.c.id == bindparam("changed"))
+_LOCK = select(schedules.c.id).where(*_OF_A_SCHEDULE).with_for_update()
+_LIVE_TABLES = (schedules, activations)
+_LIVE = (
+    select(*_LIVE_TABLES)
+    .select_from(schedules.join(activations, activations.c.schedule == schedules.c.id))
+    .where(*OF_A_GENERATION)
+)
+
+
+def schedule_of_row(row: RowMapping | Mapping[str, Any]) -> Schedule:
+    """A schedule as its own row."""
     return Schedule(
         row=row["id"],
         key=ScheduleKey(org_id=row["org_id"], environment_id=row["environment_id"], schedule_id=row["schedule_id"]),
@@ -279,7 +323,7 @@ def _schedule(row: RowMapping) -> Schedule:
     )
 
 
-def activation_of_row(row: RowMapping) -> Activation:
+def activation_of_row(row: RowMapping | Mapping[str, Any]) -> Activation:
     """One generation as the row of its table."""
     return Activation(
         row=row["id"],

@@ -190,6 +190,9 @@ activations = Table(
     Column("accounted_through", Instant, nullable=False),
     Column("attended_until", Instant),
     Column("waiting", Boolean, nullable=False),
+    # When somebody has to have looked at it next: the first due instant behind its mark, or the look that a blocked one has
+    # promised. None where nothing obliges anybody, and where it was not reckoned yet.
+    Column("look_by", Instant),
     Column("catchup_started", Integer, nullable=False),
     # The environment as it was at enabling.
     Column("environment_epoch", Integer),
@@ -218,6 +221,14 @@ Index(
     activations.c.schedule,
     sqlite_where=text("ended_at IS NOT NULL AND workflow_closed IS 0"),
     postgresql_where=text("ended_at IS NOT NULL AND workflow_closed IS false"),
+)
+# Those that nobody accounted for in time are at its beginning.
+Index(
+    "ix_activations_look_by",
+    activations.c.look_by,
+    activations.c.id,
+    sqlite_where=text("ended_at IS NULL"),
+    postgresql_where=text("ended_at IS NULL"),
 )
 # In the order of activation, with what is added up: the ceiling of all schedules is asked for at each occurrence.
 Index(
@@ -384,6 +395,13 @@ runtime = Table(
     Column("state", String(20), nullable=False),
     Column("reason", Text),
     Column("observed_at", Instant, nullable=False),
+)
+# Each sweep looks whether they still are.
+Index(
+    "ix_runtime_in_error",
+    runtime.c.schedule,
+    sqlite_where=text("state = 'error'"),
+    postgresql_where=text("state = 'error'"),
 )
 
 # Cron profiles, by agent class and id. One that was deleted keeps its row, its schedule and its thread.

@@ -244,6 +244,7 @@ class _Change:
             since=since,
             ended_as=None if ends is Reason.SUPERSEDED else ends,
             runs_per_month=self.runs_per_month,
+            look_by=self.version.configuration.calendar.after(since) if ends is Reason.SUPERSEDED else None,
         )
         after = events.activated(connection, schedule, activation)
         if ends is Reason.SUPERSEDED and current is not None and current.is_live:

@@ -156,12 +156,8 @@ def commit(
         return Committed(status=Status.STALE, staged=_staged(ledger.open_entries(connection, schedule), schedule, key))
     _write(connection, schedule, key, plan, waiting, now=now)
     entries = ledger.open_entries(connection, schedule)
-    account = breaker.after_step(
-        activation,
-        require_version(connection, schedule, activation.revision).configuration.calendar,
-        entries,
-        accounted_through=plan.accounted_through,
-    )
+    calendar = require_version(connection, schedule, activation.revision).configuration.calendar
+    account = breaker.after_step(activation, calendar, entries, accounted_through=plan.accounted_through)
     if not plan.blocked:
         # What a blocked schedule left for later is still left for later where this step could not take it all.
         attended_until = activation.attended_until if plan.more else None
@@ -171,6 +167,7 @@ def commit(
         accounted_through=plan.accounted_through,
         attended_until=attended_until,
         waiting=plan.blocked,
+        look_by=attended_until if plan.blocked else calendar.after(plan.accounted_through),
         catchup_started=plan.catchup_started,
         allowance=account.allowance,
         declared_until=account.declared_until,

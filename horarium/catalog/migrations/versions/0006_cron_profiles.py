@@ -27,6 +27,22 @@ def upgrade() -> None:
         sqlite_where=sa.text("ended_at IS NULL"),
         postgresql_where=sa.text("ended_at IS NULL"),
     )
+    # Empty for what is enabled: a calendar is evaluated by the release that runs, so the controller fills it.
+    op.add_column("activations", sa.Column("look_by", Instant(), nullable=True))
+    op.create_index(
+        "ix_activations_look_by",
+        "activations",
+        ["look_by", "id"],
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    )
+    op.create_index(
+        "ix_runtime_in_error",
+        "runtime",
+        ["schedule"],
+        sqlite_where=sa.text("state = 'error'"),
+        postgresql_where=sa.text("state = 'error'"),
+    )
     op.create_index("ix_schedules_contract", "schedules", ["contract", "org_id", "environment_id", "schedule_id"])
     op.add_column("agents", sa.Column("registered_at", Instant(), nullable=True))
     op.execute("UPDATE agents SET registered_at = seen_at")
@@ -120,6 +136,8 @@ def _class_in(discovery: Any) -> dict[str, str | None]:
 
 def downgrade() -> None:
     op.drop_index("ix_agents_class", "agents")
+    op.drop_index("ix_runtime_in_error", "runtime")
+    op.drop_index("ix_activations_look_by", "activations")
     op.drop_index("ix_activations_in_order", "activations")
     op.drop_index("ix_schedules_contract", "schedules")
     for table in ("thread_events", "threads", "profiles"):
@@ -128,6 +146,7 @@ def downgrade() -> None:
         ("runs", "event_data"),
         ("runs", "start_event"),
         ("activations", "runs_per_month"),
+        ("activations", "look_by"),
         ("agents", "registered_at"),
         ("agents", "agent_class"),
         ("agents", "description"),
