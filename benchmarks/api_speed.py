@@ -8,6 +8,7 @@ production, and takes whatever core is free.
 
 import asyncio
 import json
+import os
 import random
 import time
 import uuid
@@ -25,26 +26,41 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from benchmarks.api_server import ALGORITHM, KEY_NAME
 from benchmarks.figures import Budget, Figure
 from benchmarks.http_peer import Connection, beside_the_servers, connected, requests_per_second, serving
+from benchmarks.size import SHORT, chosen
 from benchmarks.stored_schedules import ENGINES, SCOPE, Empty, Stored, beat, configuration, store
 from horarium.catalog import Catalog
 from horarium.catalog.presence import HEARTBEAT_LIFETIME
 from horarium.control.principals import WRITE_SCOPE
 from horarium.schedule.canonical import digest
 
-FEW, MANY = 1_000, 100_000
-SAMPLES = 1_000
-"""Requests of each kind and size: no more than there are schedules in the smaller catalog, since each changes another one."""
 _PATIENCE_SECONDS = 30
 """For one kind. A machine that is busy with something else makes fewer requests, and its figures say how many."""
 _ROUNDS = 5
-_WARM_UP = 100
-_SECONDS = 1.5
-"""That one rate is measured for, at a time."""
 _AT_ONCE = 16
 _FLAT = Budget(least_ratio=0.5)
 """The 99th percentile with many stored is at most twice that with few (DESIGN.md, section 15)."""
 _BASE = f"/v1/organizations/{SCOPE.org_id}/environments/{SCOPE.environment_id}"
 _EXPECTED = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How many schedules are stored in each of the two catalogs, and how much is asked of them.
+
+    `samples` are requests of each kind and size: no more than there are schedules in the smaller catalog, since each changes
+    another one. One rate is measured for so many `seconds` at a time.
+    """
+
+    few: int = 1_000
+    many: int = 100_000
+    samples: int = 1_000
+    warm_up: int = 100
+    seconds: float = 1.5
+
+
+WHOLE = Sizes()
+TRIED = Sizes(few=100, many=1_000, samples=50, warm_up=5, seconds=0.2)
+"""For a minute, to see whether it runs: its figures are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +77,36 @@ Ask = Callable[[Stored, int], Question]
 """Makes the request about the schedule with that number."""
 
 
+def names() -> list[str]:
+    """The names of all figures, in their order."""
+    return [
+        name
+        for engine in ENGINES
+        for name in (
+            *(_latency_name(kind, engine, part) for kind in _KINDS for part in _PARTS),
+            *(_rate_name(path, engine) for path in _RATED),
+        )
+    ]
+
+
 def measure() -> Iterator[Figure]:
-    """Measure each engine. Values are milliseconds, or requests a second where a figure says so."""
+    """Measure each engine. Values are milliseconds, or requests a second where a figure says so.
+
+    With HORARIUM_BENCH=short in the environment only a little, to try it.
+    """
+    sizes = TRIED if chosen(os.environ) == SHORT else WHOLE
     for engine, opened in ENGINES.items():
         with opened() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
-            yield from _measure(engine, url, Path(folder))
+            yield from _measure(engine, url, Path(folder), sizes)
 
 
-def _measure(engine: str, url: Empty, folder: Path) -> list[Figure]:
+def _measure(engine: str, url: Empty, folder: Path, sizes: Sizes) -> list[Figure]:
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw().hex()
     figures: list[Figure] = []
     with ExitStack() as stack:
         stored = {}
-        for size in (FEW, MANY):
+        for size in (sizes.few, sizes.many):
             (folder / str(size)).mkdir()
             stored[size] = store(url(folder / str(size)), size)
         ports = {size: stack.enter_context(serving(each.url, public)) for size, each in stored.items()}
@@ -84,8 +116,8 @@ def _measure(engine: str, url: Empty, folder: Path) -> list[Figure]:
 
         async def ask() -> None:
             async with _workers_beat(stored.values()):
-                figures.extend([figure async for figure in _latencies(engine, stored, ports, headers)])
-            figures.extend(await _rates(engine, stored[MANY], ports[MANY], bare, headers))
+                figures.extend([figure async for figure in _latencies(engine, stored, ports, headers, sizes)])
+            figures.extend(await _rates(engine, stored[sizes.many], (ports[sizes.many], bare), headers, sizes.seconds))
 
         asyncio.run(ask())
     return figures
@@ -113,27 +145,29 @@ async def _workers_beat(stored: Iterable[Stored]) -> AsyncIterator[None]:
 
 
 async def _latencies(
-    engine: str, stored: Mapping[int, Stored], ports: Mapping[int, int], headers: Mapping[str, str]
+    engine: str, stored: Mapping[int, Stored], ports: Mapping[int, int], headers: Mapping[str, str], sizes: Sizes
 ) -> AsyncIterator[Figure]:
-    async with connected(ports[FEW], headers) as few, connected(ports[MANY], headers) as many:
-        ends = {FEW: few[0], MANY: many[0]}
+    async with connected(ports[sizes.few], headers) as few, connected(ports[sizes.many], headers) as many:
+        ends = {sizes.few: few[0], sizes.many: many[0]}
         for name, ask in _KINDS.items():
-            numbers = {size: random.Random(name).sample(range(each.count), SAMPLES) for size, each in stored.items()}
-            taken: dict[int, list[float]] = {FEW: [], MANY: []}
+            numbers = {
+                size: random.Random(name).sample(range(each.count), sizes.samples) for size, each in stored.items()
+            }
+            taken: dict[int, list[float]] = {size: [] for size in ends}
             if name in _READS:
-                await _warm_up(ends, stored, ask)
+                await _warm_up(ends, stored, ask, sizes.warm_up)
             stop = perf_counter() + _PATIENCE_SECONDS
-            for turn in range(SAMPLES):
+            for turn in range(sizes.samples):
                 for size, end in ends.items():
                     taken[size].append(await _timed(end, ask(stored[size], numbers[size][turn])))
                 if perf_counter() > stop:
                     break
-            for part, value in (("median", median), ("p99", _p99)):
-                yield _figure(f"{name} on {engine}, {part}", taken[MANY], taken[FEW], value, part)
+            for part in _PARTS:
+                yield _figure(_latency_name(name, engine, part), taken, part)
 
 
-async def _warm_up(ends: Mapping[int, Connection], stored: Mapping[int, Stored], ask: Ask) -> None:
-    for number in range(_WARM_UP):
+async def _warm_up(ends: Mapping[int, Connection], stored: Mapping[int, Stored], ask: Ask, count: int) -> None:
+    for number in range(count):
         for size, end in ends.items():
             await _timed(end, ask(stored[size], number))
 
@@ -142,40 +176,42 @@ async def _timed(end: Connection, question: Question) -> float:
     return await end.timed(question.method, question.path, body=question.body, key=question.key)
 
 
-def _figure(name: str, many: list[float], few: list[float], value: Callable[[list[float]], float], part: str) -> Figure:
-    size = len(many) // _ROUNDS
-    rounds = [value(many[turn * size : (turn + 1) * size]) for turn in range(_ROUNDS)]
+def _figure(name: str, taken: Mapping[int, list[float]], part: str) -> Figure:
+    value, few, many = _PARTS[part], min(taken), max(taken)
+    size = len(taken[many]) // _ROUNDS
+    rounds = [value(taken[many][turn * size : (turn + 1) * size]) for turn in range(_ROUNDS)]
     return Figure(
         name=name,
         unit="ms",
-        ours=value(many),
-        peer=f"with {FEW:,} stored",
-        peer_value=value(few),
-        budget=_FLAT if part == "p99" else None,
-        runs=len(many),
+        ours=value(taken[many]),
+        peer=f"with {few:,} stored",
+        peer_value=value(taken[few]),
+        budget=_FLAT if part == _P99 else None,
+        runs=len(taken[many]),
         spread=(max(rounds) - min(rounds)) / median(rounds),
     )
 
 
-async def _rates(engine: str, stored: Stored, port: int, bare: int, headers: Mapping[str, str]) -> list[Figure]:
-    """Requests a second on the servers' core. The ratio is how many times the bare route's are ours."""
+async def _rates(
+    engine: str, stored: Stored, ports: tuple[int, int], headers: Mapping[str, str], seconds: float
+) -> list[Figure]:
+    """Requests a second on the servers' core. The ratio is how many times the bare route's are ours.
+
+    `ports` are ours and the bare one's; one rate is measured for so many `seconds` at a time.
+    """
     chance = random.Random(1)
-    paths = {
-        "get": f"{_BASE}/schedules/{chance.choice(stored.ids)}",
-        "list 25": f"{_BASE}/schedules?limit=25",
-        "environment": _BASE,
-    }
+    paths = {name: path.format(chance.choice(stored.ids)) for name, path in _RATED.items()}
     rates: dict[str, list[float]] = {name: [] for name in (*paths, "bare")}
-    async with connected(port, headers, _AT_ONCE) as ours, connected(bare, {}, _AT_ONCE) as theirs:
+    async with connected(ports[0], headers, _AT_ONCE) as ours, connected(ports[1], {}, _AT_ONCE) as theirs:
         for turn in range(_ROUNDS + 1):
             for name, measured in rates.items():
                 ends, path = (theirs, "/bare") if name == "bare" else (ours, paths[name])
-                rate = await requests_per_second(ends, path, seconds=_SECONDS)
+                rate = await requests_per_second(ends, path, seconds=seconds)
                 if turn:  # the first turn fills caches and is thrown away
                     measured.append(rate)
     return [
         Figure(
-            name=f"requests a second on one core: {name} on {engine}",
+            name=_rate_name(name, engine),
             unit="1/s",
             ours=median(rates[name]),
             peer="bare FastAPI route",
@@ -185,6 +221,14 @@ async def _rates(engine: str, stored: Stored, port: int, bare: int, headers: Map
         )
         for name in paths
     ]
+
+
+def _latency_name(kind: str, engine: str, part: str) -> str:
+    return f"{kind} on {engine}, {part}"
+
+
+def _rate_name(kind: str, engine: str) -> str:
+    return f"requests a second on one core: {kind} on {engine}"
 
 
 def _get(stored: Stored, number: int) -> Question:
@@ -218,10 +262,16 @@ def _change(path: str, request: Mapping[str, object]) -> Question:
 
 _READS = {"get": _get, "list 25": _list}
 _KINDS: Mapping[str, Ask] = {**_READS, "publish": _publish, "activation": _enable}
+_RATED = {"get": f"{_BASE}/schedules/{{}}", "list 25": f"{_BASE}/schedules?limit=25", "environment": _BASE}
+"""Paths, the first of which names a schedule."""
 
 
 def _p99(values: list[float]) -> float:
     return quantiles(values, n=100)[98]
+
+
+_P99 = "p99"
+_PARTS: Mapping[str, Callable[[list[float]], float]] = {"median": median, _P99: _p99}
 
 
 def _token(key: Ed25519PrivateKey) -> str:

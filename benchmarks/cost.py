@@ -30,6 +30,7 @@ from benchmarks.figures import Budget, Figure
 from benchmarks.histories import Chain, chain_of
 from benchmarks.native_scheduler import Native, native
 from benchmarks.occurrences import Life
+from benchmarks.size import SHORT, chosen
 from benchmarks.stored_schedules import ENGINES, SCOPE, store
 from horarium.catalog import Catalog
 from horarium.schedule.identity import ActivationKey, RunKey, schedule_key
@@ -49,7 +50,7 @@ class Sizes:
     """How many schedules, how many occurrences of each, how many occurrences in a catalog alone; and what idles."""
 
     schedules: int = 10
-    occurrences: int = 50
+    occurrences: int = 30
     """A history is continued after some 25."""
     stored: int = 2_000
     engines: tuple[str, ...] = tuple(ENGINES)
@@ -69,7 +70,7 @@ TRIED = Sizes(
 
 def measure() -> Iterator[Figure]:
     """Measure all of it. With HORARIUM_BENCH=short in the environment only a little, to try it."""
-    sizes = TRIED if os.environ.get("HORARIUM_BENCH") == "short" else WHOLE
+    sizes = TRIED if chosen(os.environ) == SHORT else WHOLE
     yield from asyncio.run(_occurrences(sizes))
     for engine in sizes.engines:
         yield _bytes(engine, sizes.stored)

@@ -1,10 +1,9 @@
-"""One measured figure, and how it is shown to people and to programs."""
+"""One measured figure: ours, a peer's, and whether it keeps to its budget."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from statistics import median
-from typing import TextIO
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,7 @@ class Budget:
 class Figure:
     """Ours beside a peer's, both medians of `runs` rounds; `spread` is (greatest - least) / median of ours.
 
-    `plot` is a line of blocks where the figure says how something grows.
+    `plot` is a line of blocks where the figure says how something grows, and `points` are the sizes and costs behind it.
     """
 
     name: str
@@ -46,6 +45,7 @@ class Figure:
     runs: int
     spread: float
     plot: str = ""
+    points: tuple[tuple[float, float], ...] = ()
 
     @property
     def ratio(self) -> float | None:
@@ -56,6 +56,23 @@ class Figure:
     def holds(self) -> bool | None:
         """Tell if the budget is kept; None if there is none."""
         return self.budget.holds(self.ours, self.ratio) if self.budget else None
+
+    def line(self) -> dict[str, Any]:
+        """The figure as one line of JSON tells it: first the keys that every figure has, then what helps to read it."""
+        return {
+            "name": self.name,
+            "ours": self.ours,
+            "peer": self.peer,
+            "peer_value": self.peer_value,
+            "ratio": self.ratio,
+            "budget": str(self.budget) if self.budget else None,
+            "holds": self.holds,
+            "runs": self.runs,
+            "spread": self.spread,
+            "unit": self.unit,
+            "plot": self.plot,
+            "points": self.points,
+        }
 
 
 def interleave(contenders: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
@@ -99,36 +116,3 @@ def compare(
             )
             figures.append(beside)
     return figures
-
-
-def print_table(figures: Iterable[Figure], to: TextIO) -> None:
-    """Print a table for people."""
-    head = ("figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "spread", "")
-    rows = [head, *(_row(figure) for figure in figures)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), file=to)
-
-
-def print_json(figures: Iterable[Figure], to: TextIO) -> None:
-    """Print one JSON object a line for programs."""
-    for figure in figures:
-        budget = str(figure.budget) if figure.budget else None
-        line = asdict(figure) | {"ratio": figure.ratio, "budget": budget, "holds": figure.holds}
-        print(json.dumps(line), file=to)
-
-
-def _row(figure: Figure) -> tuple[str, ...]:
-    holds = {True: "yes", False: "NO", None: ""}[figure.holds]
-    return (
-        figure.name,
-        figure.unit,
-        f"{figure.ours:.3g}",
-        figure.peer or "",
-        f"{figure.peer_value:.3g}" if figure.peer_value is not None else "",
-        f"{figure.ratio:.1f}x" if figure.ratio is not None else "",
-        str(figure.budget) if figure.budget else "",
-        holds,
-        f"{figure.spread:.0%}",
-        figure.plot,
-    )

@@ -30,6 +30,7 @@ from benchmarks.curves import bars, exponent
 from benchmarks.figures import Budget, Figure
 from benchmarks.filled_catalogs import FILLS, Fill
 from benchmarks.occurrences import Life
+from benchmarks.size import SHORT, chosen
 from benchmarks.stored_schedules import ENGINES, SCOPE, Empty, Stored
 from horarium.catalog import Catalog
 from horarium.catalog.pages import Wanted
@@ -45,6 +46,15 @@ T = TypeVar("T")
 PAGE = 25
 LOGARITHMIC = Budget(at_most=0.1)
 """Nothing grows faster than a logarithm, which from 1,000 to 100,000 is fitted as 0.11."""
+KINDS = (
+    "step",
+    "admission",
+    "admission under a total ceiling",
+    "page of schedules",
+    "newest page of a ledger",
+    "tick",
+)
+"""What is measured, in the order of the figures."""
 TOTAL = 10**12
 """A ceiling for all schedules together that is never reached."""
 
@@ -64,15 +74,29 @@ TRIED = Sizes(rows=(200, 800, 3_200), samples=10, rounds=2, engines=("SQLite",))
 """For a minute, to see whether it runs: its figures are none."""
 
 
+def chosen_sizes() -> Sizes:
+    """How much is to be measured. Raises `Misconfigured` where the environment names what there is not."""
+    return TRIED if chosen(os.environ) == SHORT else WHOLE
+
+
+def names() -> list[str]:
+    """The names of all figures, in their order."""
+    return [_name(kind, fill, engine) for engine in chosen_sizes().engines for fill in FILLS for kind in KINDS]
+
+
 def measure() -> Iterator[Figure]:
     """Measure each engine with each fill. With HORARIUM_BENCH=short in the environment only a little, to try it."""
-    sizes = TRIED if os.environ.get("HORARIUM_BENCH") == "short" else WHOLE
+    sizes = chosen_sizes()
     for engine in sizes.engines:
         for name, fill in FILLS.items():
             with ENGINES[engine]() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
                 costs = _costs(url, fill, Path(folder), sizes)
             for kind, taken in costs.items():
-                yield figure(f"{kind} by {name} on {engine}", taken, rounds=sizes.rounds)
+                yield figure(_name(kind, name, engine), taken, rounds=sizes.rounds)
+
+
+def _name(kind: str, fill: str, engine: str) -> str:
+    return f"{kind} by {fill} on {engine}"
 
 
 def figure(name: str, taken: Mapping[int, Sequence[float]], *, rounds: int) -> Figure:
@@ -90,6 +114,7 @@ def figure(name: str, taken: Mapping[int, Sequence[float]], *, rounds: int) -> F
         runs=len(largest),
         spread=(max(parts) - min(parts)) / costs[-1],
         plot=f"{costs[0]:.3g} {bars(costs)} {costs[-1]:.3g} ms",
+        points=tuple(zip(sizes, costs, strict=True)),
     )
 
 
@@ -136,7 +161,7 @@ class _Measured:
         activation = ActivationKey(schedule=key, generation=1)
         plain = Life(catalog=self.catalog, key=activation)
         bounded = Life(catalog=self.catalog, key=activation, ceilings=Ceilings(total=TOTAL))
-        taken: dict[str, float] = {}
+        taken = dict.fromkeys(KINDS, 0.0)
         for admission, life in (("admission", plain), ("admission under a total ceiling", bounded)):
             taken["step"], run = _timed(partial(life.step, life.next_due()))
             taken[admission], _ = _timed(partial(life.admit, run))

@@ -51,15 +51,9 @@ def test_everything_is_measured_at_each_size(monkeypatch):
     monkeypatch.setenv("HORARIUM_BENCH", "short")
     monkeypatch.setattr(growth, "TRIED", sizes)
     figures = list(growth.measure())
-    kinds = [
-        "step",
-        "admission",
-        "admission under a total ceiling",
-        "page of schedules",
-        "newest page of a ledger",
-        "tick",
-    ]
-    assert {figure.name for figure in figures} == {f"{kind} by {fill} on SQLite" for kind in kinds for fill in FILLS}
+    assert [figure.name for figure in figures] == growth.names()
+    assert len(figures) == 6 * len(FILLS)
+    assert all([size for size, _ in figure.points] == [5, 10] for figure in figures)
     assert all(figure.budget == growth.LOGARITHMIC and figure.runs == 2 and figure.plot for figure in figures)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -22,19 +23,24 @@ from benchmarks.figures import Budget
 from benchmarks.native_run import NATIVE_QUEUE, NATIVE_RUN
 from benchmarks.native_schedules import NAME, every_second, once
 from benchmarks.our_schedules import OurSchedules
+from benchmarks.size import FULL, SHORT, SIZE
 from benchmarks.stamping_agent import LOG, Stamping
 from benchmarks.start_log import LostRuns, StartLog
 from benchmarks.starts import (
     MEDIAN_BUDGETS,
-    SIZE,
     SIZES,
     Allowance,
     Load,
+    Part,
+    Size,
     Turn,
     chosen_size,
     herd_figures,
     lateness_figures,
+    measured,
+    names,
     p99,
+    parts,
 )
 from benchmarks.stored_schedules import SCOPE, Contents, beat
 from horarium.agents import AgentReport, CronStartEvent
@@ -217,8 +223,8 @@ def test_p99_is_a_value_that_was_measured():
 
 
 def test_the_size_is_the_environments_and_a_wrong_one_is_told():
-    assert chosen_size({}) == SIZES["full"]
-    assert chosen_size({SIZE: "short"}) == SIZES["short"]
+    assert chosen_size({}) == SIZES[FULL]
+    assert chosen_size({SIZE: "short"}) == SIZES[SHORT]
     with pytest.raises(Misconfigured, match="it is one of full, short"):
         chosen_size({SIZE: "tiny"})
 
@@ -277,8 +283,76 @@ def test_what_is_never_ready_is_given_up_and_taken_down(monkeypatch):
 
 
 def test_what_took_longer_is_given_longer_the_next_time():
-    allowance = Allowance()
+    allowance = Allowance(least=timedelta(seconds=5), each=timedelta(seconds=0.1))
     assert allowance.of(10) == timedelta(seconds=6)
     allowance.learn(timedelta(seconds=8), 10)
     assert allowance.of(10) == timedelta(seconds=15)
     assert allowance.of(20) == timedelta(seconds=7)
+
+
+def test_both_kinds_of_load_are_held_to_the_same_budget():
+    """The budget was written for the same ones each second; nobody shall say that we chose the kind that suits us."""
+    values = {OURS: [[1.0]], NATIVE: [[1.0]]}
+    budgets = {
+        (part.load.per_second, part.load.again): part.figures(part.name, values)[0].budget for part in parts(Size())
+    }
+    for rate, times in {1: 20, 10: 4, 25: 2}.items():
+        assert budgets[rate, True] == budgets[rate, False] == Budget(least_ratio=times)
+    assert budgets[300, False] == Budget(least_ratio=6)
+    assert [(part.load.restart, part.load.per_second) for part in parts(Size())][-2:] == [(False, 300), (True, 300)]
+
+
+def test_every_figure_has_a_name_of_its_own(monkeypatch):
+    monkeypatch.delenv(SIZE, raising=False)
+    assert len(set(names())) == len(names())
+    assert "lateness at 25 runs/s, the same each second, median" in names()
+
+
+class Contending:
+    """Takes no time, and loses the runs of some loads."""
+
+    def __init__(self, name, lost):
+        self.name, self.contender, self.lost = name, self, lost
+
+    async def take(self, load):
+        if load.per_second in self.lost:
+            raise LostRuns(f"{load.per_second} runs have not begun.")
+        return [float(load.per_second)]
+
+
+def test_a_load_whose_runs_are_lost_is_told_and_the_others_have_their_figures():
+    installed = []
+
+    @asynccontextmanager
+    async def turns():
+        installed.append(1)
+        both = [Contending(name, {2, 4}) for name in (OURS, NATIVE)]
+        yield {True: both, False: both}
+
+    several = [
+        Part(name=f"{rate}", load=Load(per_second=rate), figures=lambda name, late: herd_figures(name, late, None))
+        for rate in (1, 2, 3, 4)
+    ]
+    found = []
+
+    async def collect():
+        async for figure in measured(several, turns, 2):
+            found.append(figure)  # noqa: PERF401 # what came before the error is looked at
+
+    with pytest.raises(ExceptionGroup, match="2 of 4 loads have no figure"):
+        asyncio.run(collect())
+    assert [(figure.name, figure.ours, figure.runs) for figure in found] == [("1", 1, 2), ("3", 3, 2)]
+    assert len(installed) == 3 - 1  # one after the first loss; after the last one nothing was left
+
+
+def test_there_is_no_end_of_nothing_without_an_installation():
+    @asynccontextmanager
+    async def turns():
+        raise TimeoutError("the server does not come up")
+        yield
+
+    async def collect():
+        return [figure async for figure in measured(parts(Size()), turns, 1)]
+
+    with pytest.raises(TimeoutError, match="does not come up"):
+        asyncio.run(collect())
