@@ -19,7 +19,10 @@ _MODEL: Final = "model name"
 
 
 def machine() -> Machine:
-    """This machine, and how busy it is with something else. What it does not tell is said to be so. Raises `Misconfigured` if there is no `temporal` program."""
+    """This machine, and how busy it is with something else. What it does not tell is said to be so.
+
+    Raises `Misconfigured` if there is no `temporal` program.
+    """
     return {
         "cores": str(len(os.sched_getaffinity(0))),
         "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB",
