@@ -14,7 +14,6 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
-    func,
     insert,
     or_,
     select,
@@ -55,10 +54,13 @@ def find_declarations(
     connection: Connection, scope: Scope, wanted: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], Declaration]:
     """Those of the wanted declarations that are there, by kind and name; the organization's own among them."""
-    query = _of(scope).where(
-        declarations.c.kind.in_({kind for kind, _ in wanted}), declarations.c.name.in_({name for _, name in wanted})
-    )
-    found = (_declaration(row) for row in connection.execute(query).mappings())
+    of = {
+        "org_id": scope.org_id,
+        "here": [ORGANIZATION, scope.environment_id],
+        "kinds": sorted({kind for kind, _ in wanted}),
+        "names": sorted({name for _, name in wanted}),
+    }
+    found = (_declaration(row) for row in connection.execute(_WANTED, of).mappings())
     return {(each.kind, each.name): each for each in found if (each.kind, each.name) in wanted}
 
 
@@ -143,16 +145,25 @@ def withdraw_all(
     )
 
 
-def find_stop(connection: Connection, scope: Scope) -> StoredStop | None:
-    """The kill switch that is on for an environment, or None. The organization's goes first."""
-    return next(iter(list_stops(connection, scope)), None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halts:
+    """The kill switch that is on for an environment, the organization's first, and when one of theirs was lifted last.
+
+    `lifted_at` is None where none was, or it is on again.
+    """
+
+    stop: StoredStop | None
+    lifted_at: datetime | None
 
 
-def last_lift(connection: Connection, scope: Scope) -> datetime | None:
-    """When a kill switch of an environment or its organization was lifted last; None where none was, or it is on again."""
-    query = select(func.max(stops.c.lifted_at)).where(*_stops_of(scope))
-    found: datetime | None = connection.execute(query).scalar_one()
-    return found
+def find_halts(connection: Connection, scope: Scope) -> Halts:
+    """What an environment's kill switches say."""
+    of = {"org_id": scope.org_id, "here": [ORGANIZATION, scope.environment_id]}
+    rows = connection.execute(_STOPS, of).mappings().all()
+    lifts = [row["lifted_at"] for row in rows if row["lifted_at"] is not None]
+    return Halts(
+        stop=next((_stop(row) for row in rows if row["lifted_at"] is None), None), lifted_at=max(lifts, default=None)
+    )
 
 
 def list_stops(connection: Connection, scope: Scope) -> Sequence[StoredStop]:
@@ -238,3 +249,17 @@ def _stop(row: RowMapping) -> StoredStop:
 
 def _declaration(row: RowMapping) -> Declaration:
     return Declaration(kind=row["kind"], name=row["name"], version=row["version"], facts=row["facts"])
+
+
+# What each admission asks, made once (see `horarium.catalog.schedules.OF_A_GENERATION`).
+_WANTED = select(declarations).where(
+    declarations.c.org_id == bindparam("org_id"),
+    declarations.c.environment_id.in_(bindparam("here", expanding=True)),
+    declarations.c.kind.in_(bindparam("kinds", expanding=True)),
+    declarations.c.name.in_(bindparam("names", expanding=True)),
+)
+_STOPS = (
+    select(stops)
+    .where(stops.c.org_id == bindparam("org_id"), stops.c.environment_id.in_(bindparam("here", expanding=True)))
+    .order_by(stops.c.environment_id)
+)

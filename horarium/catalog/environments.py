@@ -1,9 +1,10 @@
 """Queries on environments: what they are, and the state of them that callers have to know."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, RowMapping, select, update
 
 from horarium.catalog.tables import environments
 from horarium.catalog.upsert import make_sure
@@ -73,18 +74,8 @@ def find_environment(connection: Connection, scope: Scope, *, lock: bool = False
     query = select(environments).where(
         environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
     )
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
-    if row is None:
-        return None
-    return Environment(
-        scope=scope,
-        mode=row.mode,
-        authority_epoch=row.authority_epoch,
-        reset_generation=row.reset_generation,
-        runtime_profile=row.runtime_profile,
-        development=row.development,
-        live_needs_approval=row.live_needs_approval,
-    )
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    return None if row is None else environment_of_row(row)
 
 
 def require_environment(connection: Connection, scope: Scope, *, lock: bool = False) -> Environment:
@@ -101,4 +92,17 @@ def environment_not_found(scope: Scope) -> NotFound:
         "environment_not_found",
         f"There is no environment {scope.environment_id!r} in organization {scope.org_id!r}.",
         next_step="`horarium dev` and `horarium setup` create the one that they serve, and `horarium authority apply` any.",
+    )
+
+
+def environment_of_row(row: RowMapping | Mapping[str, Any]) -> Environment:
+    """An environment as the row of its table."""
+    return Environment(
+        scope=Scope(org_id=row["org_id"], environment_id=row["environment_id"]),
+        mode=row["mode"],
+        authority_epoch=row["authority_epoch"],
+        reset_generation=row["reset_generation"],
+        runtime_profile=row["runtime_profile"],
+        development=row["development"],
+        live_needs_approval=row["live_needs_approval"],
     )

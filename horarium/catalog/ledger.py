@@ -1,6 +1,6 @@
 """Queries on the ledger and on runs. Whoever writes here holds the schedule's lock."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from sqlalchemy import (
     CompoundSelect,
     Connection,
     RowMapping,
+    bindparam,
     delete,
     func,
     insert,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from horarium.catalog.joined import taken_apart
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
@@ -74,55 +76,61 @@ class Run:
     event_data: dict[str, Any] | None
 
 
-_HOLDING = sorted(HOLDING)
 RUNS_AT_ONCE = 500
 """Runs that one question names: the databases take so many parameters and no more."""
 
 
 def open_entries(connection: Connection, schedule: Schedule) -> Sequence[Entry]:
     """All entries of a schedule without an answer yet, of every generation and trigger, earliest first."""
-    query = (
-        select(entries)
-        .where(entries.c.schedule == schedule.row, entries.c.closed_at.is_(None))
-        .order_by(entries.c.first_at, entries.c.id)
-    )
-    return [entry_of_row(row) for row in connection.execute(query).mappings()]
+    return [entry_of_row(row) for row in connection.execute(_OPEN, {"schedule": schedule.row}).mappings()]
 
 
 def count_holding(connection: Connection, schedule: Schedule) -> int:
     """How many slots of the schedule are taken."""
-    query = (
-        select(func.count())
-        .select_from(entries)
-        .where(entries.c.schedule == schedule.row, entries.c.closed_at.is_(None), entries.c.disposition.in_(_HOLDING))
-    )
-    return connection.execute(query).scalar_one()
+    return connection.execute(_COUNT_HOLDING, {"schedule": schedule.row}).scalar_one()
 
 
 def holds_closed_since(connection: Connection, schedule: Schedule, since: datetime) -> Sequence[Entry]:
     """The entries that held a slot until some time after `since`."""
-    query = select(entries).where(
-        entries.c.schedule == schedule.row, entries.c.closed_at > since, entries.c.held_since.is_not(None)
-    )
-    return [entry_of_row(row) for row in connection.execute(query).mappings()]
+    of = {"schedule": schedule.row, "since": since}
+    return [entry_of_row(row) for row in connection.execute(_HELD_UNTIL_AFTER, of).mappings()]
 
 
 def find_entry(connection: Connection, schedule: Schedule, key: RunKey) -> Entry | None:
     """The entry of a run, or None where it was withdrawn or never was."""
-    query = select(entries).where(
-        entries.c.schedule == schedule.row,
-        entries.c.first_at == key.nominal_time,
-        entries.c.trigger == key.trigger,
-        entries.c.generation == key.activation.generation,
-    )
-    row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else entry_of_row(row)
+    found = find_entry_and_run(connection, schedule, key)
+    return None if found is None else found[0]
+
+
+def find_entry_and_run(connection: Connection, schedule: Schedule, key: RunKey) -> tuple[Entry, Run | None] | None:
+    """The entry of a run with what is known of the run, or None where it was withdrawn or never was."""
+    of = {
+        "schedule": schedule.row,
+        "first_at": key.nominal_time,
+        "trigger": key.trigger,
+        "generation": key.activation.generation,
+    }
+    row = connection.execute(_ENTRY_AND_RUN, of).one_or_none()
+    if row is None:
+        return None
+    entry, run = taken_apart(row, _ENTRY_TABLES)
+    return entry_of_row(entry), None if run["run_id"] is None else run_of_row(run)
 
 
 def find_run(connection: Connection, run_id: str) -> Run | None:
     """A run by its id, or None."""
-    row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
+    row = connection.execute(_RUN, {"run_id": run_id}).mappings().one_or_none()
     return None if row is None else run_of_row(row)
+
+
+def run_key_of(connection: Connection, run_id: str) -> RunKey | None:
+    """Of which schedule and instant a run is, by its id; None where there is none."""
+    row = connection.execute(_KEY_OF_RUN, {"run_id": run_id}).one_or_none()
+    if row is None:
+        return None
+    key = ScheduleKey(org_id=row.org_id, environment_id=row.environment_id, schedule_id=row.schedule_id)
+    activation = ActivationKey(schedule=key, generation=row.generation)
+    return RunKey(activation=activation, nominal_time=row.first_at, trigger=row.trigger)
 
 
 def newest_closed(connection: Connection, of: Collection[Schedule]) -> dict[int, Entry]:
@@ -176,36 +184,36 @@ def stage(
     """
     if waiting_entry is None:
         result = connection.execute(
-            insert(entries).values(
-                schedule=schedule.row,
-                generation=key.activation.generation,
-                trigger=key.trigger,
-                first_at=key.nominal_time,
-                last_at=key.nominal_time,
-                count=1,
-                disposition=Disposition.STAGED,
-                held_since=now,
-            )
+            _ADD_ENTRY,
+            {
+                "schedule": schedule.row,
+                "generation": key.activation.generation,
+                "trigger": key.trigger,
+                "first_at": key.nominal_time,
+                "last_at": key.nominal_time,
+                "count": 1,
+                "disposition": Disposition.STAGED,
+                "held_since": now,
+            },
         )
         assert result.inserted_primary_key is not None
         entry = result.inserted_primary_key[0]
     else:
         entry = waiting_entry
-        connection.execute(
-            update(entries).where(entries.c.id == entry).values(disposition=Disposition.STAGED, held_since=now)
-        )
+        _change_entry(connection, entry, disposition=Disposition.STAGED, held_since=now)
     connection.execute(
-        insert(runs).values(
-            run_id=key.run_id,
-            entry=entry,
-            workflow_id=key.workflow_id,
-            triggered_by=triggered_by,
-            buffered=waiting_entry is not None,
+        _ADD_RUN,
+        {
+            "run_id": key.run_id,
+            "entry": entry,
+            "workflow_id": key.workflow_id,
+            "triggered_by": triggered_by,
+            "buffered": waiting_entry is not None,
             # A buffered instant does not age while it waits; its window begins when its slot became free.
-            window_from=now if waiting_entry is not None else key.nominal_time,
-            start_event=start_event,
-            event_data=event_data,
-        )
+            "window_from": now if waiting_entry is not None else key.nominal_time,
+            "start_event": start_event,
+            "event_data": event_data,
+        },
     )
 
 
@@ -277,7 +285,7 @@ def write_fate(connection: Connection, schedule: Schedule, *, generation: int, f
 def set_disposition(connection: Connection, entry: Entry, disposition: Disposition) -> None:
     """Move an open entry on."""
     assert disposition.is_open
-    connection.execute(update(entries).where(entries.c.id == entry.row).values(disposition=disposition))
+    _change_entry(connection, entry.row, disposition=disposition)
 
 
 def close(
@@ -286,9 +294,7 @@ def close(
     """Give an open entry its one answer."""
     assert entry.closed_at is None, entry
     assert not disposition.is_open, disposition
-    connection.execute(
-        update(entries).where(entries.c.id == entry.row).values(disposition=disposition, reason=reason, closed_at=now)
-    )
+    _change_entry(connection, entry.row, disposition=disposition, reason=reason, closed_at=now)
 
 
 def withdraw(connection: Connection, entry: Entry) -> None:
@@ -300,7 +306,7 @@ def withdraw(connection: Connection, entry: Entry) -> None:
 
 def change_run(connection: Connection, run_id: str, **values: Any) -> None:
     """Set columns of one run."""
-    connection.execute(update(runs).where(runs.c.run_id == run_id).values(**values))
+    connection.execute(_CHANGE_RUN, {"changed": run_id, **values})
 
 
 def latest_decided(connection: Connection, schedule: Schedule, generation: int) -> datetime | None:
@@ -317,13 +323,8 @@ def latest_decided(connection: Connection, schedule: Schedule, generation: int) 
 
 def previous_success(connection: Connection, schedule: Schedule, before: datetime) -> datetime | None:
     """The nominal time of the last run that succeeded before an instant."""
-    query = select(func.max(entries.c.first_at)).where(
-        entries.c.schedule == schedule.row,
-        entries.c.first_at < before,
-        # Written out, since a parameter would hide from the planner that the index of successes is meant.
-        entries.c.disposition == literal_column("'succeeded'"),
-    )
-    latest: datetime | None = connection.execute(query).scalar_one()
+    of = {"schedule": schedule.row, "before": before}
+    latest: datetime | None = connection.execute(_PREVIOUS_SUCCESS, of).scalar_one()
     return latest
 
 
@@ -373,7 +374,7 @@ def list_entries(
     return [(entry_of_row(row), run_of_row(row, prefix="run_") if row["run_run_id"] else None) for row in rows]
 
 
-def entry_of_row(row: RowMapping) -> Entry:
+def entry_of_row(row: RowMapping | Mapping[str, Any]) -> Entry:
     """An entry, from a row with the columns of `entries`."""
     return Entry(
         row=row["id"],
@@ -389,7 +390,7 @@ def entry_of_row(row: RowMapping) -> Entry:
     )
 
 
-def run_of_row(row: RowMapping, *, prefix: str = "") -> Run:
+def run_of_row(row: RowMapping | Mapping[str, Any], *, prefix: str = "") -> Run:
     """A run, from a row with the columns of `runs`, each name behind `prefix`."""
     return Run(
         **{
@@ -427,3 +428,47 @@ def _touched(schedule: Schedule, since: datetime) -> CompoundSelect[tuple[int]]:
     """The keys of the entries that are open, or were closed at that instant or later: two questions, an index for each."""
     mine = select(entries.c.id).where(entries.c.schedule == schedule.row)
     return union(mine.where(entries.c.closed_at.is_(None)), mine.where(entries.c.closed_at >= since))
+
+
+def _change_entry(connection: Connection, entry: int, **values: Any) -> None:
+    connection.execute(_CHANGE_ENTRY, {"changed": entry, **values})
+
+
+# What an occurrence asks, made once (see `horarium.catalog.schedules.OF_A_GENERATION`).
+_MINE = entries.c.schedule == bindparam("schedule")
+_IS_OPEN = entries.c.closed_at.is_(None)
+_OPEN = select(entries).where(_MINE, _IS_OPEN).order_by(entries.c.first_at, entries.c.id)
+_COUNT_HOLDING = (
+    select(func.count()).select_from(entries).where(_MINE, _IS_OPEN, entries.c.disposition.in_(sorted(HOLDING)))
+)
+_HELD_UNTIL_AFTER = select(entries).where(
+    _MINE, entries.c.closed_at > bindparam("since"), entries.c.held_since.is_not(None)
+)
+_ENTRY_TABLES = (entries, runs)
+_ENTRY_AND_RUN = (
+    select(*_ENTRY_TABLES)
+    .select_from(entries.outerjoin(runs, runs.c.entry == entries.c.id))
+    .where(_MINE, *(entries.c[name] == bindparam(name) for name in ("first_at", "trigger", "generation")))
+)
+_KEY_OF_RUN = (
+    select(
+        schedules.c.org_id,
+        schedules.c.environment_id,
+        schedules.c.schedule_id,
+        entries.c.generation,
+        entries.c.first_at,
+        entries.c.trigger,
+    )
+    .select_from(runs.join(entries, runs.c.entry == entries.c.id).join(schedules, entries.c.schedule == schedules.c.id))
+    .where(runs.c.run_id == bindparam("run_id"))
+)
+_RUN = select(runs).where(runs.c.run_id == bindparam("run_id"))
+_PREVIOUS_SUCCESS = select(func.max(entries.c.first_at)).where(
+    _MINE,
+    entries.c.first_at < bindparam("before"),
+    # Written out, since a parameter would hide from the planner that the index of successes is meant.
+    entries.c.disposition == literal_column("'succeeded'"),
+)
+_ADD_ENTRY, _ADD_RUN = insert(entries), insert(runs)
+_CHANGE_ENTRY = update(entries).where(entries.c.id == bindparam("changed"))
+_CHANGE_RUN = update(runs).where(runs.c.run_id == bindparam("changed"))

@@ -154,9 +154,7 @@ def insert_version(connection: Connection, schedule: Schedule, version: Version)
 def find_version(connection: Connection, schedule: Schedule, revision: int) -> Version | None:
     """One version of a schedule, or None."""
     row = (
-        connection.execute(
-            select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision)
-        )
+        connection.execute(select(versions).where(versions.c.schedule == schedule.row, versions.c.revision == revision))
         .mappings()
         .one_or_none()
     )
@@ -294,7 +292,9 @@ def _place(key: ScheduleKey) -> dict[str, str | int]:
     return {"org_id": key.org_id, "environment_id": key.environment_id, "schedule_id": key.schedule_id}
 
 
-_OF_A_SCHEDULE: Final = tuple(schedules.c[name] == bindparam(name) for name in ("org_id", "environment_id", "schedule_id"))
+_OF_A_SCHEDULE: Final = tuple(
+    schedules.c[name] == bindparam(name) for name in ("org_id", "environment_id", "schedule_id")
+)
 OF_A_GENERATION: Final = (*_OF_A_SCHEDULE, activations.c.generation == bindparam("generation"))
 """Whatever is asked at each occurrence is made once: to make a statement takes as long as to carry it out."""
 _ACTIVATION = select(activations).where(

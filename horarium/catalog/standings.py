@@ -45,11 +45,11 @@ def standings(connection: Connection, of: Sequence[Schedule]) -> list[Standing]:
     generations = select(activations).select_from(schedules.join(activations, current))
     enabled = select(versions).select_from(schedules.join(activations, current).join(versions, activated))
     asked = schedules.c.id.in_(rows)
-    head_of = {row.schedule: version_of_row(row) for row in connection.execute(heads.where(asked))}
+    head_of = {row["schedule"]: version_of_row(row) for row in connection.execute(heads.where(asked)).mappings()}
     generation_of = {
         row["schedule"]: activation_of_row(row) for row in connection.execute(generations.where(asked)).mappings()
     }
-    activated_of = {row.schedule: version_of_row(row) for row in connection.execute(enabled.where(asked))}
+    activated_of = {row["schedule"]: version_of_row(row) for row in connection.execute(enabled.where(asked)).mappings()}
     return [
         Standing(
             schedule=schedule,

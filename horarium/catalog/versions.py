@@ -7,7 +7,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import RowMapping
 
 from horarium.catalog.stored_json import stored_object
 from horarium.errors import InvalidSchedule
@@ -91,13 +91,13 @@ def _document(text: str) -> dict[str, Any]:
     return stored_object(text, what="The stored configuration")
 
 
-def version_of_row(row: Row[Any]) -> Version:
+def version_of_row(row: RowMapping | Mapping[str, Any]) -> Version:
     """A version as the row of its table."""
     return Version(
-        revision=row.revision,
-        resource_id=row.resource_id,
-        digest=row.digest,
-        text=row.configuration,
-        published_at=row.published_at,
-        published_by=row.published_by,
+        revision=row["revision"],
+        resource_id=row["resource_id"],
+        digest=row["digest"],
+        text=row["configuration"],
+        published_at=row["published_at"],
+        published_by=row["published_by"],
     )

@@ -13,8 +13,9 @@ from horarium.authority.asking import Answers, Content
 from horarium.authority.facts import Question
 from horarium.authority.rules import Objection, may_cost
 from horarium.catalog import ledger, money
+from horarium.catalog.generations import find_generation
 from horarium.catalog.presence import RegisteredAgent, find_agent
-from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
+from horarium.catalog.schedules import Activation, Schedule, find_activation
 from horarium.catalog.versions import Version
 from horarium.control import breaker, profile_logs, threads, v0_events
 from horarium.control.ceilings import keep_count
@@ -64,9 +65,13 @@ class Admission:
 
 
 ADMITTED = "admitted"
+CLOSED = "closed"
+"""How a decision is stored that let nothing start: the entry tells which it was."""
 WITHDRAWN = "withdrawn"
 ADMISSION = "system:admission"
 """Who acts where a run is decided."""
+_DECIDED = ("owner", "decided_at", "decision", "agent_version", "destination", "evidence", "ended_at")
+"""What a decision says of a run."""
 
 
 def decide(
@@ -85,32 +90,39 @@ def decide(
             f"Run {key.run_id} is due at {instant_text(key.nominal_time)}, in {early:.3f} s, and is not decided before.",
             next_step="Ask again then.",
         )
-    found = find_live(connection, key.activation, lock=True)
+    found = find_generation(connection, key.activation, lock=True)
     if found is None:
         return Admission(outcome=WITHDRAWN)
-    schedule, activation = found
-    entry = ledger.find_entry(connection, schedule, key)
-    run = None if entry is None else ledger.find_run(connection, key.run_id)
+    schedule, activation, version = found.schedule, found.activation, found.version
+    entry, run = ledger.find_entry_and_run(connection, schedule, key) or (None, None)
     if entry is None or run is None:
         return Admission(outcome=WITHDRAWN)
-    version = require_version(connection, schedule, activation.revision)
     if run.decision is not None:
         return _repeated(connection, schedule, version, entry, run, owner=owner, now=now)
     if entry.disposition is not Disposition.STAGED or not activation.is_live:
         return Admission(outcome=WITHDRAWN)
-    ledger.change_run(connection, key.run_id, owner=owner, decided_at=now, decision="closed")
+    run = replace(run, owner=owner, decided_at=now, decision=CLOSED)
     if version.fault is not None:
         # The schedule's next step sends the activation to review for the same.
         v0_events.tell_decided(connection, schedule, version, entry, run, key=key, by=ADMISSION, now=now)
         unusable = Objection(reason=Reason.VERSION_UNUSABLE, sentence=version.fault, evidence={})
-        return _refused(connection, schedule, entry, key, unusable, looked_at={}, now=now)
+        return _refused(connection, schedule, entry, key, unusable, run=run, looked_at={}, now=now)
     person = person_of(schedule, activation, run)
     late = now - run.window_from > version.configuration.policy.catchup_window
     if late or is_answered_for(connection, schedule, activation, version, entry, now=now):
         return _misfired(connection, schedule, version, entry, run, key=key, content=content, late=late, now=now)
     v0_events.tell_decided(connection, schedule, version, entry, run, key=key, by=ADMISSION, now=now)
     question = question_about(schedule, version, person=person)
-    judgement = judge(connection, question, content, now=now, activation=activation, due=_due(entry), lock=True)
+    judgement = judge(
+        connection,
+        question,
+        content,
+        now=now,
+        environment=found.environment,
+        activation=activation,
+        due=_due(entry),
+        lock=True,
+    )
     against = (
         _unselected(key, activation, version),
         next(iter(judgement.objections), None),
@@ -123,7 +135,7 @@ def decide(
         if isinstance(content, Answers) and content.reserved:
             # Written down, so that it is released below and the platform's authority is told.
             _reserve(connection, question, key, content, judgement, now=now)
-        refused = _refused(connection, schedule, entry, key, objection, looked_at=judgement.evidence, now=now)
+        refused = _refused(connection, schedule, entry, key, objection, run=run, looked_at=judgement.evidence, now=now)
         breaker.open_for(connection, schedule, activation, objection, now=now)
         return refused
     _reserve(connection, question, key, content, judgement, now=now)
@@ -134,16 +146,15 @@ def decide(
         "version": {"revision": version.revision, "digest": version.digest},
         "dispatch": _way(schedule, judgement),
     }
-    ledger.change_run(
-        connection,
-        key.run_id,
+    run = replace(
+        run,
         decision=ADMITTED,
         agent_version=question.request.agent_version,
         destination=judgement.agent.destination,
         evidence=evidence,
     )
-    run = replace(run, evidence=evidence, agent_version=question.request.agent_version)
-    return _admitted(connection, schedule, version, entry, run=run, decided_at=now, now=now)
+    _keep(connection, run)
+    return _admitted(connection, schedule, version, entry, run=run, agent=judgement.registered, decided_at=now, now=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,15 +171,15 @@ class Pending:
 
 def pending(connection: Connection, key: RunKey) -> Pending | None:
     """What is to be decided; None where nothing is: there is no such run, or it was decided already."""
-    found = find_live(connection, key.activation)
+    found = find_generation(connection, key.activation)
     run = ledger.find_run(connection, key.run_id)
     if found is None or run is None or run.decision is not None:
         return None
-    version = require_version(connection, found[0], found[1].revision)
+    version = found.version
     if version.is_damaged:
         return Pending(question=None, window_from=run.window_from, until=run.window_from)
     return Pending(
-        question=question_about(found[0], version, person=person_of(found[0], found[1], run)),
+        question=question_about(found.schedule, version, person=person_of(found.schedule, found.activation, run)),
         window_from=run.window_from,
         until=run.window_from + version.configuration.policy.catchup_window,
     )
@@ -245,15 +256,15 @@ def _misfired(
             sentence=content.unanswered or Reason.AUTHORITY_UNAVAILABLE.sentence,
             evidence={},
         )
-        return _refused(connection, schedule, entry, key, unanswered, looked_at={}, now=now)
+        return _refused(connection, schedule, entry, key, unanswered, run=run, looked_at={}, now=now)
     disposition, reason = (
         (Disposition.MISSED, Reason.OUTSIDE_WINDOW) if late else (Disposition.SKIPPED, Reason.COALESCED)
     )
     ledger.close(connection, entry, disposition, reason, now=now)
-    ledger.change_run(connection, key.run_id, ended_at=now)
+    run = replace(run, ended_at=now)
+    _keep(connection, run)
     v0_events.tell_missed(connection, schedule, key, reason, disposition=disposition, by=ADMISSION, now=now)
-    ended = ledger.find_run(connection, key.run_id)
-    threads.tell_ended(connection, schedule, key, ended, disposition=disposition, reason=reason, now=now)
+    threads.tell_ended(connection, schedule, key, run, disposition=disposition, reason=reason, now=now)
     profile_logs.tell_one(connection, schedule, key.nominal_time, disposition, reason)
     money.release(connection, key.run_id, now=now)
     return _closed(connection, schedule, disposition, reason)
@@ -318,15 +329,26 @@ def _way(schedule: Schedule, judgement: Judgement) -> dict[str, object]:
     }
 
 
-def nudge_if_waiting(connection: Connection, schedule: Schedule) -> ActivationKey | None:
-    """The current activation, if it has said that it waits for a slot. The caller holds the lock that it said so under."""
-    key = ActivationKey(schedule=schedule.key, generation=schedule.generation)
-    found = find_live(connection, key)
-    return key if found is not None and _waits(found[1]) else None
+def nudge_if_waiting(
+    connection: Connection, schedule: Schedule, *, held: Activation | None = None
+) -> ActivationKey | None:
+    """The current activation, if it has said that it waits for a slot. The caller holds the lock that it said so under.
+
+    `held` is an activation that the caller has read under that lock and not changed. Where it is the current one nothing is
+    asked.
+    """
+    current = held
+    if current is None or current.generation != schedule.generation:
+        current = find_activation(connection, schedule, schedule.generation)
+    if current is None or not (current.is_live and current.waiting):
+        return None
+    return ActivationKey(schedule=schedule.key, generation=schedule.generation)
 
 
-def _waits(activation: Activation) -> bool:
-    return activation.is_live and activation.waiting
+def _keep(connection: Connection, run: ledger.Run) -> None:
+    """Store what was decided on a run, all at once."""
+    decided = {name: getattr(run, name) for name in _DECIDED}
+    ledger.change_run(connection, run.run_id, **{name: value for name, value in decided.items() if value is not None})
 
 
 def _refused(
@@ -336,14 +358,15 @@ def _refused(
     key: RunKey,
     objection: Objection,
     *,
+    run: ledger.Run,
     looked_at: dict[str, object],
     now: datetime,
 ) -> Admission:
     ledger.close(connection, entry, Disposition.REFUSED, objection.reason, now=now)
     money.release(connection, key.run_id, now=now)
     evidence = {**looked_at, "sentence": objection.sentence, **objection.evidence}
-    ledger.change_run(connection, key.run_id, evidence=evidence, ended_at=now)
-    run = ledger.find_run(connection, key.run_id)
+    run = replace(run, evidence=evidence, ended_at=now)
+    _keep(connection, run)
     threads.tell_refused(connection, schedule, key, run, reason=objection.reason, sentence=objection.sentence, now=now)
     profile_logs.tell_refused(connection, schedule, key, objection)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)
@@ -371,7 +394,8 @@ def _repeated(
     if run.agent_version is None or version.is_damaged:
         return Admission(outcome=WITHDRAWN)
     decided_at = run.decided_at or now
-    return _admitted(connection, schedule, version, entry, run=run, decided_at=decided_at, now=now)
+    agent = find_agent(connection, schedule.key.scope, run.agent_version)
+    return _admitted(connection, schedule, version, entry, run=run, agent=agent, decided_at=decided_at, now=now)
 
 
 def _admitted(
@@ -381,12 +405,12 @@ def _admitted(
     entry: ledger.Entry,
     *,
     run: ledger.Run,
+    agent: RegisteredAgent | None,
     decided_at: datetime,
     now: datetime,
 ) -> Admission:
     """The way to the agent. A decision that was overdue is told to the schedule, which may have left instants until then."""
     overdue = decided_at - max(entry.first_at, entry.held_since or entry.first_at) > OVERDUE
-    agent = None if run.agent_version is None else find_agent(connection, schedule.key.scope, run.agent_version)
     return Admission(
         outcome=ADMITTED,
         dispatch=_dispatch(version, run, agent, now=now),

@@ -22,7 +22,8 @@ from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys, keys_named
 from horarium.catalog import ledger
 from horarium.catalog.declarations import find_declarations
-from horarium.catalog.schedules import Activation, Schedule, find_live, require_version
+from horarium.catalog.generations import Generation, find_generation
+from horarium.catalog.schedules import Activation, Schedule
 from horarium.catalog.versions import Version
 from horarium.control import admission, threads
 from horarium.control.admission import ADMITTED, WITHDRAWN, Admission, nudge_if_waiting
@@ -110,10 +111,17 @@ class Handed:
     """A run that is given to an agent behind the gateway, with everything that is about it."""
 
     key: RunKey
-    schedule: Schedule
-    activation: Activation
+    generation: Generation
     entry: ledger.Entry
     run: ledger.Run
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.generation.schedule
+
+    @property
+    def activation(self) -> Activation:
+        return self.generation.activation
 
     @property
     def destination_name(self) -> str:
@@ -142,12 +150,13 @@ class Handed:
 
 def find_handed(connection: Connection, key: RunKey, *, lock: bool) -> Handed | None:
     """A run that was admitted for an agent behind the gateway, or None."""
-    found = find_live(connection, key.activation, lock=lock)
-    entry = None if found is None else ledger.find_entry(connection, found[0], key)
-    run = None if entry is None else ledger.find_run(connection, key.run_id)
-    if found is None or entry is None or run is None or run.decision != ADMITTED or run.destination is None:
+    found = find_generation(connection, key.activation, lock=lock)
+    if found is None:
         return None
-    return Handed(key=key, schedule=found[0], activation=found[1], entry=entry, run=run)
+    entry, run = ledger.find_entry_and_run(connection, found.schedule, key) or (None, None)
+    if entry is None or run is None or run.decision != ADMITTED or run.destination is None:
+        return None
+    return Handed(key=key, generation=found, entry=entry, run=run)
 
 
 def find_destination(connection: Connection, scope: Scope, name: str) -> Destination | None:
@@ -207,7 +216,7 @@ def claim(
         return _begun(destination)
     if run.dispatch_sent is not None and not handed.idempotent:
         return _end(connection, handed, _unknown("An attempt to hand it over died before it had an answer."), now=now)
-    version = require_version(connection, handed.schedule, handed.activation.revision)
+    version = handed.generation.version
     until = _window_end(handed, version, now=now)
     against = _against(connection, handed, destination, until=until, now=now)
     if against is not None:
@@ -281,8 +290,7 @@ def mark_begun(connection: Connection, handed: Handed, *, at: datetime) -> None:
     ledger.set_disposition(connection, handed.entry, Disposition.STARTED)
     sent = handed.run.dispatch_sent or at
     ledger.change_run(connection, handed.run.run_id, begun_at=at, dispatch_sent=sent)
-    version = require_version(connection, handed.schedule, handed.activation.revision)
-    tenant_id = tenant_of(version)
+    tenant_id = tenant_of(handed.generation.version)
     threads.tell_begun(connection, handed.schedule, handed.key, handed.run, tenant_id=tenant_id, now=at)
 
 
@@ -297,8 +305,8 @@ def _against(
     connection: Connection, handed: Handed, destination: Destination | None, *, until: datetime, now: datetime
 ) -> Outcome | None:
     """What keeps a run from being sent now. It may have been decided hours ago, and its address is reached only now."""
-    scope, name = handed.schedule.key.scope, handed.destination_name
-    halt = halt_of(connection, scope, handed.activation, decided_at=handed.run.decided_at)
+    name, environment = handed.destination_name, handed.generation.environment
+    halt = halt_of(connection, environment, handed.activation, decided_at=handed.run.decided_at)
     if halt is not None:
         reason, sentence = halt
     elif destination is None:

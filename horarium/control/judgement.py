@@ -12,13 +12,13 @@ from horarium.authority.declared import Agent
 from horarium.authority.facts import Facts, Presence, Question, Stop, Surroundings, evidence_of
 from horarium.authority.rules import Objection, input_objections, objections, person_objections, reservation_of
 from horarium.catalog import ledger
-from horarium.catalog.declarations import ORGANIZATION, find_stop, last_lift
+from horarium.catalog.declarations import ORGANIZATION, Halts, find_halts
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import RegisteredAgent
 from horarium.catalog.schedules import Activation, Schedule
 from horarium.catalog.versions import Version
 from horarium.control.registrations import registration
-from horarium.schedule.identity import Scope, instant_text
+from horarium.schedule.identity import instant_text
 from horarium.schedule.ledger import Reason
 from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
 
@@ -89,6 +89,7 @@ def judge(
     """
     require_asked(content, question)
     environment = environment or require_environment(connection, question.scope)
+    halts = find_halts(connection, question.scope)
     registered = registration(connection, question.scope, question.request.agent_version)
     told = content.facts if isinstance(content, Answers) else None
     facts = told or sql.gather(
@@ -108,10 +109,10 @@ def judge(
         environment_reset_generation=environment.reset_generation,
         epoch=None if activation is None else activation.environment_epoch,
         reset_generation=None if activation is None else activation.reset_generation,
-        stop=stop_of(connection, question.scope),
+        stop=_stop(halts),
         presence=_presence(facts.agent, registered),
         due=due,
-        lifted_at=None if due is None else last_lift(connection, question.scope),
+        lifted_at=None if due is None else halts.lifted_at,
     )
     return Judgement(
         objections=tuple(objections(question, facts, around, now=now)),
@@ -142,20 +143,19 @@ def judge_reading(connection: Connection, question: Question, content: Content, 
 
 
 def halt_of(
-    connection: Connection, scope: Scope, activation: Activation, *, decided_at: datetime | None = None
+    connection: Connection, environment: Environment, activation: Activation, *, decided_at: datetime | None = None
 ) -> tuple[Reason, str] | None:
     """What keeps a run that was admitted a moment ago from being begun now; None where nothing does.
 
     A stop means that nothing starts any more, nor after it was lifted what was admitted before; and a new epoch or a reset
     that nothing starts on what was enabled before.
     """
-    stop = stop_of(connection, scope)
-    if stop is not None:
-        return Reason.STOPPED_BY_OPERATOR, f"{stop.by} stopped everything: {stop.because}"
-    lifted_at = last_lift(connection, scope)
-    if lifted_at is not None and decided_at is not None and decided_at <= lifted_at:
-        return Reason.STOPPED_BY_OPERATOR, f"It was admitted before the stop was lifted at {instant_text(lifted_at)}."
-    environment = require_environment(connection, scope)
+    halts = find_halts(connection, environment.scope)
+    if halts.stop is not None:
+        return Reason.STOPPED_BY_OPERATOR, f"{halts.stop.by} stopped everything: {halts.stop.because}"
+    if halts.lifted_at is not None and decided_at is not None and decided_at <= halts.lifted_at:
+        lifted_at = instant_text(halts.lifted_at)
+        return Reason.STOPPED_BY_OPERATOR, f"It was admitted before the stop was lifted at {lifted_at}."
     for reason, enabled_under, now_at in (
         (Reason.ENVIRONMENT_EPOCH_CHANGED, activation.environment_epoch, environment.authority_epoch),
         (Reason.ENVIRONMENT_RESET, activation.reset_generation, environment.reset_generation),
@@ -165,9 +165,8 @@ def halt_of(
     return None
 
 
-def stop_of(connection: Connection, scope: Scope) -> Stop | None:
-    """The kill switch that is on for an environment, or None."""
-    found = find_stop(connection, scope)
+def _stop(halts: Halts) -> Stop | None:
+    found = halts.stop
     if found is None:
         return None
     return Stop(everywhere=found.environment_id == ORGANIZATION, since=found.since, by=found.by, because=found.because)

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.authority.facts import Question
 from horarium.catalog import ledger, money
-from horarium.catalog.schedules import Schedule, find_live, require_schedule, require_version
-from horarium.catalog.tables import entries, runs, schedules
+from horarium.catalog.generations import Generation, find_generation
+from horarium.catalog.schedules import Schedule, find_live, require_version
 from horarium.catalog.versions import Version
 from horarium.control import profile_logs, threads, v0_events
 from horarium.control.activation import send_to_review
 from horarium.control.admission import ADMITTED, nudge_if_waiting
 from horarium.control.judgement import TRIED_ONCE, halt_of, person_of, question_about
 from horarium.errors import InvalidSchedule, NotFound, Refused
-from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
+from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, FAILURES, Disposition, Reason
 from horarium.schedule.profiles import CONTRACT
 
@@ -92,19 +92,17 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     `Refused` with `already_begun` or `not_admitted`, or with what operators did since the admission (`stopped_by_operator`,
     `environment_epoch_changed`, `environment_reset`), and then the agent must not run.
     """
-    schedule, entry, run = _find(connection, run_id, lock=True)
+    found, entry, run = _find(connection, run_id, lock=True)
+    schedule, version = found.schedule, found.version
     key = entry.run_key(schedule.key)
     if run.decision != ADMITTED or entry.closed_at is not None:
         raise Refused("not_admitted", f"Run {run_id} is {entry.disposition}; no agent may begin it.")
     if run.begun_at is not None and not (again and schedule.contract not in TRIED_ONCE):
         raise Refused("already_begun", f"Run {run_id} was begun at {run.begun_at.isoformat()}.")
-    found = find_live(connection, key.activation)
-    assert found is not None, "an entry has its activation"
     if run.begun_at is None:
-        halt = halt_of(connection, schedule.key.scope, found[1], decided_at=run.decided_at)
+        halt = halt_of(connection, found.environment, found.activation, decided_at=run.decided_at)
         if halt is not None:
             raise Refused(halt[0], f"Run {run_id} is not begun: {halt[1]}")
-    version = require_version(connection, schedule, found[1].revision)
     if version.is_damaged:
         raise Refused("not_admitted", f"Run {run_id} cannot be begun. {version.fault}")
     token = secrets.token_urlsafe(32)
@@ -132,15 +130,13 @@ def opened(connection: Connection, run_id: str, token: str) -> Opened:
     The contents themselves are read and written by the caller, after this: no transaction waits for a disk.
     """
     try:
-        schedule, entry, run = _find(connection, run_id, lock=False)
+        found, entry, run = _find(connection, run_id, lock=False)
     except NotFound:
         raise not_opened(run_id) from None
     if run.token_hash is None or not secrets.compare_digest(run.token_hash, hash_of(token)):
         raise not_opened(run_id)
-    found = find_live(connection, entry.run_key(schedule.key).activation)
-    assert found is not None, "an entry has its activation"
-    version = require_version(connection, schedule, found[1].revision)
-    question = question_about(schedule, version, person=person_of(schedule, found[1], run))
+    schedule = found.schedule
+    question = question_about(schedule, found.version, person=person_of(schedule, found.activation, run))
     return Opened(
         scope=schedule.key.scope,
         schedule_id=schedule.key.schedule_id,
@@ -168,12 +164,12 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     if found is None:
         return None
     schedule, activation = found
-    entry = ledger.find_entry(connection, schedule, key)
-    if entry is None:
+    there = ledger.find_entry_and_run(connection, schedule, key)
+    if there is None:
         return None
+    entry, run = there
     if entry.closed_at is not None:
         return nudge_if_waiting(connection, schedule)
-    run = ledger.find_run(connection, key.run_id)
     if outcome.disposition in FAILURES and (run is None or run.begun_at is None):
         # Its agent cannot have failed: none has claimed it. A runner that dies before it claims looks the same from outside
         # as one that dies in the middle.
@@ -207,7 +203,8 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     if fails and activation.is_live and _pauses_on_failure(require_version(connection, schedule, activation.revision)):
         because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
         send_to_review(connection, schedule, activation, because=because, by=SETTLEMENT, now=now)
-    return nudge_if_waiting(connection, schedule)
+        return nudge_if_waiting(connection, schedule)
+    return nudge_if_waiting(connection, schedule, held=activation)
 
 
 def _log_if_not_started(connection: Connection, schedule: Schedule, key: RunKey, outcome: Outcome) -> None:
@@ -280,24 +277,14 @@ def _pauses_on_failure(version: Version) -> bool:
         return False
 
 
-def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Schedule, ledger.Entry, ledger.Run]:
-    query = (
-        select(schedules.c.org_id, schedules.c.environment_id, schedules.c.schedule_id)
-        .select_from(
-            runs.join(entries, runs.c.entry == entries.c.id).join(schedules, entries.c.schedule == schedules.c.id)
-        )
-        .where(runs.c.run_id == run_id)
-    )
-    row = connection.execute(query).one_or_none()
-    if row is None:
+def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Generation, ledger.Entry, ledger.Run]:
+    key = ledger.run_key_of(connection, run_id)
+    found = None if key is None else find_generation(connection, key.activation, lock=lock)
+    # Once more, under the lock: it may have been withdrawn meanwhile.
+    there = None if found is None or key is None else ledger.find_entry_and_run(connection, found.schedule, key)
+    if found is None or there is None or there[1] is None:
         raise NotFound("run_not_found", f"There is no run {run_id}.")
-    key = ScheduleKey(org_id=row.org_id, environment_id=row.environment_id, schedule_id=row.schedule_id)
-    schedule = require_schedule(connection, key, lock=lock)
-    run = ledger.find_run(connection, run_id)
-    entry = None if run is None else ledger.entry_of(connection, run)
-    if run is None or entry is None:
-        raise NotFound("run_not_found", f"There is no run {run_id}.")
-    return schedule, entry, run
+    return found, there[0], there[1]
 
 
 def hash_of(token: str) -> str:

@@ -8,8 +8,9 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from horarium.catalog import ledger
-from horarium.catalog.environments import Environment, require_environment
-from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live, require_version
+from horarium.catalog.environments import Environment
+from horarium.catalog.generations import find_generation
+from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live
 from horarium.control import breaker, profile_logs, threads, v0_events
 from horarium.control.activation import send_to_review
 from horarium.control.deferral import deferred_until, never_ran
@@ -58,14 +59,13 @@ class Committed:
 
 def gather(connection: Connection, key: ActivationKey, *, now: datetime, lead: timedelta) -> Gathered:
     """Read everything that the plan of one step needs."""
-    found = find_live(connection, key)
-    if found is None or not found[1].is_live:
+    found = find_generation(connection, key)
+    if found is None or not found.activation.is_live:
         return Gathered(facts=None)
-    schedule, activation = found
-    version = require_version(connection, schedule, activation.revision)
+    schedule, activation, version = found.schedule, found.activation, found.version
     if (fault := version.fault) is not None:
         return Gathered(facts=None, unusable=f"version_unusable: {fault}")
-    if (moved := moved_on(require_environment(connection, key.schedule.scope), activation)) is not None:
+    if (moved := moved_on(found.environment, activation)) is not None:
         return Gathered(facts=None, unusable=moved)
     configuration = version.configuration
     policy, calendar = configuration.policy, configuration.calendar
@@ -125,12 +125,11 @@ def moved_on(environment: Environment, activation: Activation) -> str | None:
 
 def give_up(connection: Connection, key: ActivationKey, *, because: str, now: datetime) -> None:
     """Send an activation to review that must not go on. One that has ended meanwhile is left as it is."""
-    found = find_live(connection, key, lock=True)
-    if found is not None and found[1].is_live:
-        send_to_review(connection, *found, because=because, by=CONTROLLER, now=now)
-        fault = require_version(connection, found[0], found[1].revision).fault
-        if fault is not None:
-            threads.log_unusable(connection, found[0], fault)
+    found = find_generation(connection, key, lock=True)
+    if found is not None and found.activation.is_live:
+        send_to_review(connection, found.schedule, found.activation, because=because, by=CONTROLLER, now=now)
+        if (fault := found.version.fault) is not None:
+            threads.log_unusable(connection, found.schedule, fault)
 
 
 def commit(
@@ -141,22 +140,22 @@ def commit(
     `attended_until` is until when a blocked schedule leaves what falls due for later. A repeated commit finds the mark
     moved and reports `STALE`, with the staged runs that the first one may not have come to start.
     """
-    found = find_live(connection, key, lock=True)
-    if found is None or not found[1].is_live:
+    found = find_generation(connection, key, lock=True)
+    if found is None or not found.activation.is_live:
         return Committed(status=Status.ENDED)
-    schedule, activation = found
-    if require_version(connection, schedule, activation.revision).fault is not None:
+    schedule, activation = found.schedule, found.activation
+    if found.version.fault is not None:
         # Known to the worker that planned, and not to this one: the next step says so.
         return Committed(status=Status.STALE)
-    if moved_on(require_environment(connection, key.schedule.scope), activation) is not None:
+    if moved_on(found.environment, activation) is not None:
         return Committed(status=Status.STALE)
     waiting = _waiting(connection, schedule, key) if plan.promotions else {}
     agrees = activation.accounted_through == plan.base and {*waiting, *plan.waits}.issuperset(plan.promotions)
-    if not agrees or not _slots_agree(connection, schedule, activation, plan, now=now):
+    policy, calendar = found.version.configuration.policy, found.version.configuration.calendar
+    if not agrees or not _slots_agree(connection, schedule, policy, plan, now=now):
         return Committed(status=Status.STALE, staged=_staged(ledger.open_entries(connection, schedule), schedule, key))
     _write(connection, schedule, key, plan, waiting, now=now)
     entries = ledger.open_entries(connection, schedule)
-    calendar = require_version(connection, schedule, activation.revision).configuration.calendar
     account = breaker.after_step(activation, calendar, entries, accounted_through=plan.accounted_through)
     if not plan.blocked:
         # What a blocked schedule left for later is still left for later where this step could not take it all.
@@ -218,22 +217,19 @@ def _awaits(entries: Sequence[ledger.Entry], now: datetime) -> bool:
     )
 
 
-def _slots_agree(
-    connection: Connection, schedule: Schedule, activation: Activation, plan: Plan, *, now: datetime
-) -> bool:
+def _slots_agree(connection: Connection, schedule: Schedule, policy: Policy, plan: Plan, *, now: datetime) -> bool:
     """Whether the slots are still as the plan took them: none too few to start, none freed while it means to wait, and what
     it waits to be decided still undecided.
     """
-    slots = require_version(connection, schedule, activation.revision).configuration.policy.slots
-    if slots is None:
+    if policy.slots is None:
         return True
     wanted = len(plan.starts) + len(plan.promotions)
     taken = ledger.count_holding(connection, schedule) + wanted
-    if wanted and taken > slots:
+    if wanted and taken > policy.slots:
         return False
     if plan.awaits:
         return _awaits(ledger.open_entries(connection, schedule), now)
-    return not plan.blocked or taken >= slots
+    return not plan.blocked or taken >= policy.slots
 
 
 def _write(
