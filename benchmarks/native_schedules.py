@@ -42,7 +42,7 @@ from activities.search_attributes import of_activation, of_run
 from benchmarks.due_schedules import WINDOW, Instants, configuration, stage
 from benchmarks.installed import PEERS, Installation, batches, each_of
 from benchmarks.native_run import NATIVE_QUEUE, NATIVE_RUN
-from horarium.schedule.identity import ActivationKey, RunKey, Scope
+from horarium.schedule.identity import ActivationKey, RunKey, Scope, instant_text
 
 NAME: Final = "native schedules"
 START_LIMIT: Final = "worker.schedulerNamespaceStartWorkflowRPS"
@@ -128,6 +128,7 @@ def once(key: ActivationKey, instants: Instants) -> Schedule:
             id=f"native/{key.schedule.schedule_id}",
             task_queue=SCHEDULES_QUEUE,
             typed_search_attributes=of_run(run),
+            static_summary=f"{key.schedule.schedule_id} at {instant_text(due)}",
             priority=Priority(fairness_key=key.schedule.org_id),
         ),
         spec=ScheduleSpec(
@@ -154,6 +155,7 @@ def every_second(key: ActivationKey, instants: Instants) -> Schedule:
             id=f"native/{key.schedule.schedule_id}",
             task_queue=NATIVE_QUEUE,
             typed_search_attributes=of_activation(key),
+            static_summary=key.schedule.schedule_id,
             priority=Priority(fairness_key=key.schedule.org_id),
         ),
         spec=ScheduleSpec(

@@ -3,11 +3,13 @@
 It is set as ours is: as many workflow tasks at a time, the same sandbox, the same timeouts.
 """
 
+from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.ledger import Settlements
 from benchmarks.native_run import NATIVE_QUEUE, NativeRun
 from benchmarks.native_staging import Staging
+from horarium.catalog import Catalog
 from worker.composition import GRACE, STICKY_TIMEOUT, WORKFLOW_TASKS
 from worker.connection import connect
 from worker.exit import run
@@ -16,11 +18,10 @@ from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
 from worker.settings import load
 
 
-async def _main() -> int:
-    catalog = open_catalog(load())
-    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+def native_worker(client: Client, catalog: Catalog) -> Worker:
+    """What runs `NativeRun`, with what is set for our schedule worker."""
     settlements = Settlements(catalog, client)
-    worker = Worker(
+    return Worker(
         client,
         task_queue=NATIVE_QUEUE,
         workflows=[NativeRun],
@@ -29,8 +30,12 @@ async def _main() -> int:
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,
     )
+
+
+async def _main() -> int:
+    catalog = open_catalog(load())
     try:
-        async with worker:
+        async with native_worker(await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS), catalog):
             await until_told()
     finally:
         catalog.close()
