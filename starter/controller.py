@@ -2,6 +2,11 @@
 
 A reconciler: the catalog says what should be, Temporal says what is. Any number may run, any may be killed, and no
 message has to arrive. It also finds what nobody reports: a workflow that was ended by hand, a run that closed in silence.
+
+Its steady load is flat: a tick and a sweep do a bounded amount of work, however many schedules are enabled. What changed, what
+is late and what was in error is found by indexes, what was ended by hand by the server's list of closed workflows, and
+whatever nobody tells of when its turn comes (see `starter.rotation`). Only a controller that has just started, or has just
+found its server again, looks at everything at once.
 """
 
 import asyncio
@@ -13,14 +18,14 @@ from functools import partial
 
 import structlog
 from sqlalchemy import Connection
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.clock import WorkerClock, machine_time
 from activities.findings import Findings
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog, sweeping
 from horarium.catalog.clock import catalog_time
-from horarium.catalog.presence import UNSETTLED, Seen, note_sweep, observe_all
+from horarium.catalog.presence import UNSETTLED, Seen, observe_all
 from horarium.catalog.schedules import find_live, require_version
 from horarium.catalog.sweeping import Unsettled, Watched
 from horarium.control import seals
@@ -31,10 +36,12 @@ from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition
 from starter.apart import each_apart, log_failure
 from starter.by_hand import ByHand
+from starter.closures import Closures
 from starter.lingering import Lingering
 from starter.pruning import PRUNE_EVERY, Pruning
 from starter.punctuality import Punctuality
 from starter.reservations import Reservations
+from starter.rotation import LOOKS_AT_ONCE, Rotation
 from starter.stranded import Stranded
 from starter.temporal import Found, Temporal
 from worker.connection import connect
@@ -45,15 +52,22 @@ from worker.starts import totals_told
 TICK = timedelta(milliseconds=500)
 """How soon a change of activation is taken up."""
 SWEEP_EVERY = timedelta(seconds=5)
-"""How often every live activation and every overdue run is looked at, and audit events are sealed if there are new ones."""
+"""How often what may be wrong is looked at, and some of everything else; audit events are sealed if there are new ones."""
 OVERDUE = timedelta(seconds=10)
 """How long after its nominal time a run without an answer is looked at."""
 SWEEP_LIMIT = timedelta(seconds=15)
-"""How long a sweep may take before it is told: as old as what is observed of a schedule shall be at the most."""
-PAGE = 500
-"""Runs without an answer that are read at once; a sweep reads all pages."""
+"""How long a sweep may take before it is told. It has a few hundred looks to take, so then Temporal or the catalog is slow."""
+ERRORS_AT_ONCE = 500
+"""Activations in error that a sweep looks at. Where they are more, they take turns."""
+RUNS_AT_ONCE = 200
+"""Runs without an answer that a sweep looks at. Where they are more, they take turns."""
+CONFIRM_PAGE = 1_000
+"""Live activations that are read at once where all are looked at."""
 BATCH = 200
 """Schedules that are looked at before what was seen of them is written down, in one transaction."""
+
+_LOST = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
+"""What a call ends with where no server answers."""
 
 State = tuple[str, str | None]
 """A runtime state and its reason."""
@@ -111,16 +125,27 @@ class Controller:
     findings: Findings = field(default_factory=Findings)
     event_retention_days: int | None = None
     lingering: Lingering = field(init=False)
+    closures: Closures = field(init=False)
+    rotation: Rotation = field(init=False)
     by_hand: ByHand = field(init=False)
     reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
     stranded: Stranded = field(init=False)
     pruning: Pruning = field(init=False)
+    _unconfirmed: bool = field(init=False, default=True)
+    _in_hand: frozenset[int] = field(init=False, default=frozenset())
+    _after_error: int | None = field(init=False, default=None)
+    _after_run: tuple[int, datetime, int] | None = field(init=False, default=None)
+    _reviewed_under: tuple[int, int] | None = field(init=False, default=None)
+    _looked_at: set[int] = field(init=False, default_factory=set)
+    _clean: bool = field(init=False, default=True)
 
     def __post_init__(self) -> None:
         self.by_hand = ByHand(self.catalog, self.temporal, self.scope, self.now)
         self.lingering = Lingering(self.catalog, self.temporal, self.scope, self.now)
-        self.punctuality = Punctuality(self.catalog, self.findings)
+        self.closures = Closures(self.temporal, self.scope, self.now)
+        self.rotation = Rotation(self.catalog, self.scope)
+        self.punctuality = Punctuality(self.catalog, self.scope, self.findings)
         self.stranded = Stranded(self.temporal)
         self.reservations = Reservations(self.catalog, self.authority, self.scope, self.now)
         self.pruning = Pruning(self.catalog, self.scope, self.now, self.event_retention_days)
@@ -132,6 +157,7 @@ class Controller:
             _repeat(self.tick, every=TICK),
             _repeat(self.by_hand.look, every=TICK),
             _repeat(self.sweep, every=SWEEP_EVERY),
+            _repeat(self.confirm, every=SWEEP_EVERY),
             # By itself, since it waits for a platform's service.
             _repeat(self.reservations.look, every=SWEEP_EVERY),
             _repeat(self.pruning.prune, every=PRUNE_EVERY),
@@ -140,17 +166,48 @@ class Controller:
     async def tick(self) -> None:
         """Take up what changed."""
         still = await self.lingering.look()
-        watched = await self.catalog.read(sweeping.watched, self.scope, all_live=False)
-        for some in _batches(watched):
-            await self._observe(some, partial(self._taken_up, still))
+        watched = await self.catalog.read(sweeping.watched, self.scope)
+        self._in_hand = frozenset(each.row for each in watched)
+        try:
+            for some in _batches(watched):
+                await self._observe(some, partial(self._taken_up, still))
+        finally:
+            self._in_hand = frozenset()
+
+    async def confirm(self) -> None:
+        """Look at every live activation once, if that was not done since this controller started, or lost its server.
+
+        What a tick has in hand is left to it. A server that is lost meanwhile ends this, and it begins again later.
+        """
+        if not self._has_to_confirm():
+            return
+        self._unconfirmed = False
+        looked_at, began, once = 0, time.monotonic(), Rotation(self.catalog, self.scope)
+        over = False
+        while not over:
+            page = await once.page(now=self.now(), limit=CONFIRM_PAGE)
+            clean = True
+            for some in _batches([each for each in page if each.row not in self._in_hand]):
+                clean &= await self._look_at(some)
+                looked_at += len(some)
+                if self._has_to_confirm():
+                    return
+            over = await once.done(clean=clean)
+        _logger.info("all_looked_at", schedules=looked_at, seconds=round(time.monotonic() - began, 3))
+
+    def _has_to_confirm(self) -> bool:
+        return self._unconfirmed
 
     async def sweep(self) -> None:
-        """Look at everything that should be as it is."""
+        """Look at what may not be as it should be, and at some of what should."""
         began = time.monotonic()
+        self._looked_at, self._clean = set(), True
         for part in (
             self._set_clock,
             self._review_enabled_before,
-            self._sweep_live,
+            self._sweep_doubtful,
+            self._sweep_closed,
+            self._sweep_in_turn,
             self._sweep_runs,
             self._seal,
             self._store_findings,
@@ -169,44 +226,92 @@ class Controller:
     async def _store_findings(self) -> None:
         await self.findings.store(self.catalog, self.scope, now=self.now())
 
-    async def _sweep_live(self) -> None:
-        began_at = self.now()
-        watched = await self.catalog.read(sweeping.watched, self.scope, all_live=True)
-        live = [each for each in watched if each.is_live]
-        self.punctuality.keep_only(live)
+    async def _sweep_doubtful(self) -> None:
+        """Look at what nobody has accounted for in time, and whether what was in error still is."""
+        late = await self.punctuality.late(now=self.now())
+        failing, self._after_error = await self.catalog.read(
+            sweeping.in_error, self.scope, after=self._after_error, limit=ERRORS_AT_ONCE
+        )
+        doubtful = {each.row: each for each in (*failing, *late)}
+        self.punctuality.forget([each for each in doubtful.values() if not each.is_live])
+        await self._look_once([each for each in doubtful.values() if each.is_live])
+
+    async def _sweep_closed(self) -> None:
+        """Look at those whose workflows are listed as closed: somebody may have ended them by hand."""
+        news, there_are_more = await self.closures.look()
+        self._unconfirmed |= there_are_more
+        if news:
+            closed = {each.workflow_id for each in news}
+            found = await self.catalog.read(sweeping.current, self.scope, {each.schedule_id for each in news})
+            await self._look_once([each for each in found if each.is_live and each.key.workflow_id in closed])
+
+    async def _sweep_in_turn(self) -> None:
+        """Look at those whose turn it is, whatever is known of them."""
+        await self._look_once(await self.rotation.page(now=self.now(), limit=LOOKS_AT_ONCE))
+        await self.rotation.done(clean=self._clean)
+
+    async def _look_once(self, live: Sequence[Watched]) -> None:
+        """Look at those that this sweep has not looked at yet."""
+        fresh = [each for each in live if each.row not in self._looked_at]
+        self._clean &= await self._look_at(fresh)
+        self._looked_at.update(each.row for each in fresh)
+
+    async def _look_at(self, live: Sequence[Watched]) -> bool:
+        """Look at live activations, and write down what is not as it was; False where something could not be written."""
         clean = True
         for some in _batches(live):
             overdue = await self.punctuality.overdue(some, now=self.now())
             clean &= await self._observe(some, partial(self._swept, overdue))
-        if clean:
-            await self.catalog.write(note_sweep, self.scope, began_at=began_at)
+        moved = [each.key for each in live if self._has_moved_on(each)]
+        if moved:
+            # Enabled while the environment moved on, so that who went through all of them then did not meet it.
+            await self._review(moved)
+        return clean
+
+    def _has_moved_on(self, each: Watched) -> bool:
+        under = self._reviewed_under
+        return under is not None and any(
+            was is not None and was != now for was, now in zip(each.enabled_under, under, strict=True)
+        )
 
     async def _review_enabled_before(self) -> None:
-        """Finish what a new epoch or a reset has begun: whoever gave that command may have died in the middle."""
-        after = 0
+        """Finish what a new epoch or a reset has begun: whoever gave that command may have died in the middle.
+
+        All are gone through once after each. One that is enabled meanwhile is found when its turn comes.
+        """
+        under = await self.catalog.read(sweeping.state_of_environment, self.scope)
+        if under == self._reviewed_under:
+            return
+        after, clean = 0, True
         while page := await self.catalog.read(sweeping.enabled_before, self.scope, limit=REVIEWED_AT_ONCE, after=after):
             keys, after = [key for _, key in page], page[-1][0]
-            try:
-                await self.catalog.write(review_enabled_before, keys, now=self.now())
-            except Unavailable:
-                raise
-            except Exception as error:  # noqa: BLE001 - the boundary: one that cannot be ended hides no other
-                log_failure("reviewed_one_by_one", error)
-                await each_apart(keys, self._review_one, at_once=1)
+            clean &= await self._review(keys)
+        self._reviewed_under = under if clean else None
+
+    async def _review(self, keys: Sequence[ActivationKey]) -> bool:
+        try:
+            await self.catalog.write(review_enabled_before, keys, now=self.now())
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: one that cannot be ended hides no other
+            log_failure("reviewed_one_by_one", error)
+            return all(done is not None for _, done in await each_apart(keys, self._review_one, at_once=1))
+        return True
 
     async def _review_one(self, key: ActivationKey) -> int:
         return await self.catalog.write(review_enabled_before, [key], now=self.now())
 
     async def _sweep_runs(self) -> None:
+        """Look at some of the runs without an answer, and at the end of each round tell which of them are stranded."""
         before = self.now() - OVERDUE
-        after = None
-        while page := await self.catalog.read(
-            sweeping.unsettled_runs, self.scope, before=before, limit=PAGE, after=after
-        ):
-            await each_apart(page, self._look_after)
-            after = page[-1].place
-        for _ in range(await self.stranded.report()):
-            self.findings.note(Finding.PINNED_WITHOUT_POLLERS)
+        page = await self.catalog.read(
+            sweeping.unsettled_runs, self.scope, before=before, limit=RUNS_AT_ONCE, after=self._after_run
+        )
+        await each_apart(page, self._look_after)
+        self._after_run = page[-1].place if len(page) == RUNS_AT_ONCE else None
+        if self._after_run is None:
+            for _ in range(await self.stranded.report()):
+                self.findings.note(Finding.PINNED_WITHOUT_POLLERS)
 
     async def _seal(self) -> None:
         now = self.now()
@@ -216,7 +321,7 @@ class Controller:
     async def _observe(self, watched: Sequence[Watched], look: Callable[[Watched], Awaitable[State]]) -> bool:
         """Look at some schedules and write down what is not as it was; False where something could not be written."""
         now = self.now()
-        found = await each_apart(watched, lambda each: _or_error(look, each))
+        found = await each_apart(watched, lambda each: self._or_error(look, each))
         seen = [
             Seen(row=each.row, generation=each.key.generation, state=state[0], reason=state[1])
             for each, state in found
@@ -233,6 +338,18 @@ class Controller:
             written = await each_apart(seen, lambda each: self._write_down(each, now=now), at_once=1)
             return all(done for _, done in written)
         return True
+
+    async def _or_error(self, look: Callable[[Watched], Awaitable[State]], each: Watched) -> State:
+        """What is seen of a schedule. That it could not be looked at is seen too, and the next sweep tries again."""
+        try:
+            return await look(each)
+        except RPCError as error:
+            # What the server knew may be lost with it, or have changed meanwhile.
+            self._unconfirmed |= error.status in _LOST
+            return "error", f"Temporal: {error.message}"
+        except Exception as error:  # noqa: BLE001 - the boundary: whatever is wrong with one schedule, the others go on
+            log_failure("not_reconciled", error, workflow_id=each.key.workflow_id)
+            return "error", f"The controller could not look at it: {type(error).__name__}. Its log says more."
 
     async def _write_down(self, seen: Seen, *, now: datetime) -> bool:
         await self.catalog.write(observe_all, [seen], now=now)
@@ -295,17 +412,6 @@ async def _guarded(act: Callable[[], Awaitable[None]]) -> None:
         await act()
     except Exception as error:  # noqa: BLE001 - the boundary: a controller outlives whatever it meets
         log_failure(f"{act.__name__.strip('_')}_failed", error)
-
-
-async def _or_error(look: Callable[[Watched], Awaitable[State]], each: Watched) -> State:
-    """What is seen of a schedule. That it could not be looked at is seen too, and the next sweep tries again."""
-    try:
-        return await look(each)
-    except RPCError as error:
-        return "error", f"Temporal: {error.message}"
-    except Exception as error:  # noqa: BLE001 - the boundary: whatever is wrong with one schedule, the others go on
-        log_failure("not_reconciled", error, workflow_id=each.key.workflow_id)
-        return "error", f"The controller could not look at it: {type(error).__name__}. Its log says more."
 
 
 def _is_known(each: Watched, state: State) -> bool:

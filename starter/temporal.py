@@ -1,6 +1,8 @@
 """The control plane's hand on Temporal: start, signal and describe the workflows of activations and runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
@@ -10,9 +12,9 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.messages import SCHEDULE_WORKFLOW, SCHEDULES_QUEUE
-from activities.search_attributes import of_activation
+from activities.search_attributes import ENVIRONMENT, of_activation
 from activities.temporal import RunStarter, nudge
-from horarium.schedule.identity import ActivationKey, RunKey
+from horarium.schedule.identity import ActivationKey, RunKey, Scope, instant_text
 from starter.deployments import working_builds
 from worker.settings import Deployment
 
@@ -40,12 +42,29 @@ _STATUS = {
 }
 
 
+_CLOSED = "'Completed', 'Failed', 'Canceled', 'Terminated', 'TimedOut'"
+"""As lists of workflows are asked for them; not those that were continued as new."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """How a workflow stands, and the build that alone may go on with it; None where any may."""
 
     found: Found
     pinned_to: Deployment | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedSchedule:
+    """A workflow of a schedule that the server lists as closed."""
+
+    workflow_id: str
+    closed_at: datetime
+
+    @property
+    def schedule_id(self) -> str:
+        """The UUID of its schedule; some other text where the id is none that we give."""
+        return self.workflow_id.rpartition("/")[0].rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +90,23 @@ class Temporal:
             found=_STATUS[description.status],
             pinned_to=_pinned_to(description.raw_description.workflow_execution_info),
         )
+
+    async def closed_schedules(self, scope: Scope, *, since: datetime, limit: int) -> Sequence[ClosedSchedule]:
+        """Workflows of an environment's schedules that are listed as closed since then, so many at the most, in one call.
+
+        The list lags behind, and what it tells is a hint.
+        """
+        query = (
+            f"WorkflowType = '{SCHEDULE_WORKFLOW}' AND {ENVIRONMENT.name} = '{scope.org_id}/{scope.environment_id}' "
+            f"AND ExecutionStatus IN ({_CLOSED}) AND CloseTime >= '{instant_text(since)}'"
+        )
+        page = self.client.list_workflows(query, page_size=limit, limit=limit)
+        await page.fetch_next_page(page_size=limit)
+        return [
+            ClosedSchedule(workflow_id=each.id, closed_at=each.close_time)
+            for each in page.current_page or ()
+            if each.close_time is not None
+        ]
 
     async def working_builds(self) -> frozenset[Deployment]:
         """The builds of which both workers poll."""

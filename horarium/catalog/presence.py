@@ -6,16 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Row,
     Text,
     and_,
+    bindparam,
     cast,
     delete,
-    exists,
     func,
-    literal,
     or_,
     select,
     update,
@@ -24,7 +22,7 @@ from sqlalchemy import (
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.stored_json import stored_object
 from horarium.catalog.tables import activations, agents, runtime, schedules, sweeps, workers
-from horarium.catalog.upsert import upsert
+from horarium.catalog.upsert import upsert, upsert_all
 from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import Scope
 
@@ -39,7 +37,7 @@ _LEFT = " (left)"
 UNSETTLED = frozenset({"pending", "stopping"})
 """Observed states that are on their way to another one: the controller looks again at its next tick."""
 _LIVE = frozenset({"active", "error"})
-"""Observed states of what may be live: each sweep looks again, and a tick only once it has ended."""
+"""Observed states of what may be live: sweeps look again, and a tick only once it has ended."""
 
 
 _LISTED = (
@@ -232,33 +230,65 @@ def present_agents(connection: Connection, scope: Scope, *, now: datetime) -> Se
 def observe(
     connection: Connection, schedule_row: int, *, generation: int, state: str, reason: str | None, now: datetime
 ) -> None:
-    """Write down what the controller saw. A schedule that is as it should be need not be looked at before it changes."""
-    values = {"generation": generation, "state": state, "reason": reason, "observed_at": now}
-    upsert(connection, runtime, {"schedule": schedule_row}, values)
-    # Locked in a statement of its own: the next one then sees an end that was committed while this one waited.
-    connection.execute(select(schedules.c.id).where(schedules.c.id == schedule_row).with_for_update())
-    ended = exists().where(
-        activations.c.schedule == schedule_row,
-        activations.c.generation == generation,
-        activations.c.ended_at.is_not(None),
-    )
-    open_question: ColumnElement[bool] = ended if state in _LIVE else literal(state in UNSETTLED)
-    connection.execute(
-        update(schedules)
-        .where(schedules.c.id == schedule_row, schedules.c.generation == generation)
-        .values(unobserved=open_question)
-    )
+    """Write down what the controller saw of one schedule, as `observe_all` does."""
+    observe_all(connection, [Seen(row=schedule_row, generation=generation, state=state, reason=reason)], now=now)
 
 
 def observe_all(connection: Connection, seen: Iterable[Seen], *, now: datetime) -> None:
-    """Write down what the controller saw of several schedules, all or none of it."""
+    """Write down what the controller saw of several schedules, all or none of it, in as many statements as for one.
+
+    A schedule that is as it should be need not be looked at before it changes.
+    """
     # In one order, so that no two controllers wait for each other's locks.
-    for each in sorted(seen, key=lambda each: each.row):
-        observe(connection, each.row, generation=each.generation, state=each.state, reason=each.reason, now=now)
+    ordered = sorted(seen, key=lambda each: each.row)
+    if not ordered:
+        return
+    rows = [each.row for each in ordered]
+    upsert_all(connection, runtime, [_observation(each, now) for each in ordered])
+    # Locked in a statement of its own: the next one then sees an end that was committed while this one waited.
+    connection.execute(
+        select(schedules.c.id).where(schedules.c.id.in_(rows)).order_by(schedules.c.id).with_for_update()
+    )
+    query = select(activations.c.schedule, activations.c.generation).where(
+        activations.c.schedule.in_(rows),
+        activations.c.generation.in_({each.generation for each in ordered}),
+        activations.c.ended_at.is_not(None),
+    )
+    ended = {(row.schedule, row.generation) for row in connection.execute(query)}
+    settle = (
+        update(schedules)
+        .where(schedules.c.id == bindparam("seen_row"), schedules.c.generation == bindparam("seen_generation"))
+        .values(unobserved=bindparam("still_open"))
+    )
+    connection.execute(
+        settle,
+        [
+            {
+                "seen_row": each.row,
+                "seen_generation": each.generation,
+                "still_open": (each.row, each.generation) in ended if each.state in _LIVE else each.state in UNSETTLED,
+            }
+            for each in ordered
+        ],
+    )
+
+
+def _observation(seen: Seen, now: datetime) -> dict[str, Any]:
+    return {
+        "schedule": seen.row,
+        "generation": seen.generation,
+        "state": seen.state,
+        "reason": seen.reason,
+        "observed_at": now,
+    }
 
 
 def observations(connection: Connection, of: Sequence[Schedule]) -> dict[int, Observation]:
-    """The last observation of each schedule that has one, by row; one that a later sweep found unchanged is as old as that."""
+    """The last observation of each schedule that has one, by row.
+
+    Of one that a later round of the controller found unchanged, `observed_at` is when that round began: it was looked at then
+    or later. A round comes to all schedules of an environment (see `starter.rotation`).
+    """
     query = (
         select(runtime, sweeps.c.swept_at)
         .select_from(
@@ -281,7 +311,10 @@ def observations(connection: Connection, of: Sequence[Schedule]) -> dict[int, Ob
 
 
 def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime) -> None:
-    """Write down that a sweep that began then has looked at every schedule of an environment, and told what it found."""
+    """Write down that a round of looks that began then has come to every schedule of an environment, and told what it found.
+
+    So each was looked at then or later. A round of many schedules is many sweeps, and then takes minutes.
+    """
     key = {"org_id": scope.org_id, "environment_id": scope.environment_id}
     upsert(connection, sweeps, key, {"swept_at": began_at})
 

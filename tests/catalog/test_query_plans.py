@@ -79,10 +79,19 @@ def a_life(desk: Desk, loop: Loop) -> None:
 
 def ticks(desk: Desk) -> None:
     """What the controller asks."""
-    for all_live in (False, True):
-        watched = desk.read(sweeping.watched, SCOPE, all_live=all_live)
+    desk.read(sweeping.watched, SCOPE)
+    for name in (None, "00000000-0000-0000-0000-000000000000"):
+        live, _ = desk.read(sweeping.live_page, SCOPE, after=name, limit=2)
         # For many of them, SQLite makes another plan than for a few.
-        desk.read(next_to_account_for, [replace(each, row=each.row + more) for each in watched for more in range(200)])
+        desk.read(next_to_account_for, [replace(each, row=each.row + more) for each in live for more in range(200)])
+        desk.write(sweeping.note_look_by, [(each, desk.now) for each in live])
+    for place in (None, (desk.now, 1)):
+        desk.read(sweeping.late, SCOPE, before=desk.now, after=place, limit=200)
+    for row in (None, 1):
+        desk.read(sweeping.in_error, SCOPE, after=row, limit=200)
+    desk.read(sweeping.current, SCOPE, [desk.key.schedule_id])
+    desk.read(sweeping.state_of_environment, SCOPE)
+    desk.read(sweeping.staged_by_hand, SCOPE, since=desk.now)
     desk.read(sweeping.lingering, SCOPE)
     for after in (None, (0, desk.now, 1)):
         desk.read(sweeping.unsettled_runs, SCOPE, before=desk.now, limit=500, after=after)
@@ -228,13 +237,16 @@ def test_a_schedule_is_looked_at_by_every_tick_until_it_is_as_it_should_be(
     desk.enabled(every(60))
     row = desk.read(lambda connection: require_schedule(connection, desk.key).row)
 
-    def watched(*, all_live: bool = False) -> list[int]:
-        return [each.row for each in desk.read(sweeping.watched, SCOPE, all_live=all_live)]
+    def watched() -> list[int]:
+        return [each.row for each in desk.read(sweeping.watched, SCOPE)]
 
     assert watched() == [row]
     desk.write(presence.observe, row, generation=1, state=state, reason=None, now=at(1))
     assert watched() == ([row] if looked_at else [])
-    assert watched(all_live=True) == [row]
+    live, last = desk.read(sweeping.live_page, SCOPE, after=None, limit=1)
+    assert ([each.row for each in live], last) == ([row], None)
+    failing, _ = desk.read(sweeping.in_error, SCOPE, after=None, limit=1)
+    assert [each.row for each in failing] == ([row] if state == "error" else [])
 
 
 @pytest.mark.parametrize("state", ["active", "error"])
@@ -246,12 +258,12 @@ def test_what_was_seen_before_a_change_does_not_hide_the_change(catalog: Catalog
     loop.has_run(60, ends=70, disposition=Disposition.FAILED)
     row = desk.read(lambda connection: require_schedule(connection, desk.key).row)
     desk.write(presence.observe, row, generation=1, state=state, reason=None, now=at(71))
-    assert [each.row for each in desk.read(sweeping.watched, SCOPE, all_live=False)] == [row]
+    assert [each.row for each in desk.read(sweeping.watched, SCOPE)] == [row]
     desk.write(presence.observe, row, generation=1, state="review", reason=None, now=at(72))
-    assert desk.read(sweeping.watched, SCOPE, all_live=False) == []
+    assert desk.read(sweeping.watched, SCOPE) == []
     desk.pause()
     desk.write(presence.observe, row, generation=1, state="review", reason=None, now=at(73))
-    assert [each.row for each in desk.read(sweeping.watched, SCOPE, all_live=False)] == [row]
+    assert [each.row for each in desk.read(sweeping.watched, SCOPE)] == [row]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])

@@ -1,16 +1,18 @@
 """What a sweep of the controller does about manual runs and seals, against a Temporal that is told what it knows."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import pytest
 
 from horarium.control.operations import run_to_start
 from horarium.control.records import record
 from horarium.control.seals import verify_seals
-from horarium.schedule.identity import ActivationKey, RunKey
+from horarium.schedule.identity import ActivationKey, RunKey, Scope
 from starter.controller import OVERDUE, Controller
-from starter.temporal import Found, Standing
+from starter.temporal import ClosedSchedule, Found, Standing
 from tests.control.caller import Caller, events
 from tests.control.desk import SCOPE, Desk, at, every, seconds
 
@@ -38,6 +40,9 @@ class FakeTemporal:
         self.running.add(key.workflow_id)
 
     async def nudge(self, key: ActivationKey | None) -> None: ...
+
+    async def closed_schedules(self, scope: Scope, *, since: datetime, limit: int) -> Sequence[ClosedSchedule]:
+        return []  # it is only a hint
 
 
 @pytest.fixture

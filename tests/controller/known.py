@@ -2,27 +2,30 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from horarium.catalog import Catalog
 from horarium.catalog.presence import observations
 from horarium.catalog.schedules import require_schedule
-from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, Scope
 from starter.controller import Controller
-from starter.temporal import Found, Standing
+from starter.temporal import ClosedSchedule, Found, Standing
 from tests.control.desk import NOON, SCOPE
 
 
 @dataclass
 class Known:
-    """Workflows and how each stands. `broken` are those that cannot be described, `held` those that answer only once told."""
+    """Workflows and how each stands. `broken` are those that cannot be described, `held` those that answer only once told, `listed` those that are
+    listed as closed."""
 
     found: dict[str, Found] = field(default_factory=dict)
     broken: dict[str, Exception] = field(default_factory=dict)
     held: dict[str, asyncio.Event] = field(default_factory=dict)
     described: Counter[str] = field(default_factory=Counter)
     signals: list[tuple[str, str]] = field(default_factory=list)
+    listed: list[ClosedSchedule] = field(default_factory=list)
 
     async def describe(self, workflow_id: str) -> Found:
         self.described[workflow_id] += 1
@@ -47,6 +50,9 @@ class Known:
 
     async def nudge(self, key: ActivationKey | None) -> None:
         """Nobody waits."""
+
+    async def closed_schedules(self, _scope: Scope, *, since: datetime, limit: int) -> Sequence[ClosedSchedule]:
+        return [each for each in self.listed if each.closed_at >= since][:limit]
 
 
 @dataclass
