@@ -22,6 +22,8 @@ from statistics import mean, median
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import text
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 
 from benchmarks import idle
 from benchmarks.counted import PARTS, Counted, counted, since
@@ -68,9 +70,37 @@ TRIED = Sizes(
 """For a minute, to see whether it runs: its figures are none."""
 
 
+def names() -> list[str]:
+    """The names of all figures, in their order."""
+    sizes = _chosen_sizes()
+    turn = Chain(events=[HistoryEvent(event_type=EventType.EVENT_TYPE_TIMER_FIRED)] * 3, size_bytes=1)
+    nothing = Histories(schedules=[turn], runs=[turn], native=[turn])
+    return [
+        *(each.name for each in figures(nothing, {}, {}, occurrences=1)),
+        *(_name_of_bytes(engine) for engine in sizes.engines),
+        *_names_of_idling(sizes.idling),
+    ]
+
+
+def _names_of_idling(sizes: idle.Sizes) -> list[str]:
+    seen = [
+        idle.Seen(enabled=enabled, resident={"schedules": enabled, "temporal": enabled})
+        for enabled in (sizes.few, sizes.enabled)
+    ]
+    parts = ("all processes", "Temporal server", "controller", "both workers")
+    return [
+        *(each.name for each in idle.memory(seen, capacity=sizes.enabled)),
+        *(f"idle CPU with {sizes.enabled:,} enabled, {part}" for part in parts),
+    ]
+
+
+def _chosen_sizes() -> Sizes:
+    return TRIED if chosen(os.environ) == SHORT else WHOLE
+
+
 def measure() -> Iterator[Figure]:
     """Measure all of it. With HORARIUM_BENCH=short in the environment only a little, to try it."""
-    sizes = TRIED if chosen(os.environ) == SHORT else WHOLE
+    sizes = _chosen_sizes()
     yield from asyncio.run(_occurrences(sizes))
     for engine in sizes.engines:
         yield _bytes(engine, sizes.stored)
@@ -181,6 +211,10 @@ def _figure(
     )
 
 
+def _name_of_bytes(engine: str) -> str:
+    return f"catalog bytes on {engine}"
+
+
 def _bytes(engine: str, occurrences: int) -> Figure:
     """What a catalog grows by, per occurrence, while it lives through so many of a few schedules.
 
@@ -202,7 +236,7 @@ def _bytes(engine: str, occurrences: int) -> Figure:
             catalog.close()
     grown = [(after - before) / (occurrences // lots) for before, after in pairwise(sizes)]
     return Figure(
-        name=f"catalog bytes on {engine}",
+        name=_name_of_bytes(engine),
         unit="bytes",
         ours=mean(grown),
         runs=lots,

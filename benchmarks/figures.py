@@ -1,6 +1,7 @@
 """One measured figure: ours, a peer's, and whether it keeps to its budget."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -116,3 +117,8 @@ def compare(
             )
             figures.append(beside)
     return figures
+
+
+def plain_names(names: Iterable[str]) -> list[str]:
+    """Names, each once, without the count that some have in brackets at their end: that is a circumstance."""
+    return list(dict.fromkeys(re.sub(r" \([\d,]+\)$", "", name) for name in names))

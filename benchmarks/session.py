@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, plain_names
 from benchmarks.progress import tell
 from benchmarks.records import Line, Records
 
@@ -60,6 +60,7 @@ class Session:
 
 
 def _compare(yielded: Sequence[str], suite: Suite) -> None:
+    """Hold a suite to the names that it tells: by them the README's table is held to be of this code."""
     if suite.names is not None:
-        announced = list(suite.names())
-        assert list(dict.fromkeys(yielded)) == announced, f"yielded {yielded}, and announced {announced}"
+        found, told = plain_names(yielded), plain_names(suite.names())
+        assert found == told, f"all is measured, but `names` tells {told}, and there are {found}"

@@ -79,5 +79,7 @@ def _row(line: Line) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Three digits that count, and never an exponent."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.3f}"
+    """Three digits that count, all of those before the point, and never an exponent."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 or not value else f"{value:.6f}"
