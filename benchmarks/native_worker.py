@@ -1,6 +1,6 @@
 """`python -m benchmarks.native_worker`: a schedule worker for runs that native schedules start again and again.
 
-It is set as ours is: as many workflow tasks at a time, the same sandbox, the same timeouts.
+It is set as ours is: as many workflow tasks at a time, as many in memory, the same sandbox, the same timeouts.
 """
 
 from temporalio.client import Client
@@ -15,7 +15,7 @@ from worker.connection import connect
 from worker.exit import run
 from worker.logs import configure
 from worker.processes import WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
-from worker.settings import load
+from worker.settings import DEFAULT_CACHED_WORKFLOWS, load
 
 
 def native_worker(client: Client, catalog: Catalog) -> Worker:
@@ -27,6 +27,7 @@ def native_worker(client: Client, catalog: Catalog) -> Worker:
         workflows=[NativeRun],
         activities=[Staging(catalog).stage_run, settlements.settle_run, settlements.look_at_run],
         max_concurrent_workflow_tasks=WORKFLOW_TASKS,
+        max_cached_workflows=DEFAULT_CACHED_WORKFLOWS,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,
     )

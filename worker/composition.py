@@ -20,7 +20,7 @@ from horarium.agents.host import AgentHost
 from horarium.agents.runner import AgentRunner
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
-from worker.plugin import VERSIONED_WORKFLOWS, WORKFLOWS
+from worker.plugin import UNLESS_SAID_OTHERWISE, VERSIONED_WORKFLOWS, WORKFLOWS
 from worker.settings import Settings
 
 GRACE = timedelta(seconds=5)
@@ -34,8 +34,9 @@ STICKY_TIMEOUT = timedelta(seconds=2)
 """What a killed schedule worker costs: until then its tasks wait for it alone. The default would be ten."""
 ADMISSION_SLOTS = WAITS * 5 // 4
 """Four fifths of them may only wait for their second; the rest decide (DESIGN.md, section 10)."""
-HEARTBEAT_THROTTLE = timedelta(milliseconds=400)
-"""The SDK may hold heartbeats back for 80% of the timeout; a wait is to be missed quickly."""
+HEARTBEAT_THROTTLE = timedelta(milliseconds=800)
+"""Less than there is between two beats of a wait, so that each goes out when it is made. The SDK would hold them back for 80%
+of the timeout, which leaves no room for one that is late."""
 
 AGENT_HEARTBEAT_THROTTLE = timedelta(seconds=2)
 """An agent learns that its run was cancelled from the answer to a heartbeat, so they are not held back for longer."""
@@ -66,6 +67,7 @@ def schedule_worker(
             settlements.look_at_run,
         ],
         max_concurrent_workflow_tasks=WORKFLOW_TASKS,
+        max_cached_workflows=settings.cached_workflows,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,
         deployment_config=_deployment(settings),
@@ -100,11 +102,13 @@ def run_worker(
 
 
 def _deployment(settings: Settings) -> WorkerDeploymentConfig | None:
-    """What tells workers of two builds apart. Each workflow says by itself what an upgrade means to it."""
+    """What tells workers of two builds apart, and what an upgrade means to a workflow."""
     if settings.deployment is None:
         return None
     version = WorkerDeploymentVersion(deployment_name=settings.deployment.name, build_id=settings.deployment.build_id)
-    return WorkerDeploymentConfig(version=version, use_worker_versioning=True)
+    return WorkerDeploymentConfig(
+        version=version, use_worker_versioning=True, default_versioning_behavior=UNLESS_SAID_OTHERWISE
+    )
 
 
 def agent_workers(

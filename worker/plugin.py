@@ -2,14 +2,16 @@
 
 import dataclasses
 
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.common import VersioningBehavior
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import ReplayerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
+from worker.converter import DATA_CONVERTER
+from worker.kept_code import keep_code_of
 from workflows.run import PinnedRun, RunWorkflow
-from workflows.schedule import ScheduleWorkflow, UpgradingSchedule
+from workflows.schedule import ScheduleWorkflow
 
 PASSTHROUGH = (
     "horarium",  # the pure core and its values; zone data load only outside of the sandbox
@@ -19,14 +21,18 @@ PASSTHROUGH = (
     "annotated_types",
     "typing_inspection",
     "workflows.options",  # constants
+    "workflows.description",  # a value
 )
 """What workflows may share with the process. `workflows` as a whole is not among them: its globals would be shared too."""
 
 
 WORKFLOWS = (ScheduleWorkflow, RunWorkflow)
 """What a schedule worker runs, and what stored histories are replayed with."""
-VERSIONED_WORKFLOWS = (UpgradingSchedule, PinnedRun)
+VERSIONED_WORKFLOWS = (ScheduleWorkflow, PinnedRun)
 """The same where builds are told apart."""
+UNLESS_SAID_OTHERWISE = VersioningBehavior.AUTO_UPGRADE
+"""What a new build means to a workflow that does not say so itself. A schedule lives for years, so it moves to each new build,
+and changes are patches. A run is pinned, and says so."""
 
 
 class _HorariumPlugin(SimplePlugin):
@@ -39,10 +45,11 @@ class _HorariumPlugin(SimplePlugin):
 
 def horarium_plugin() -> SimplePlugin:
     """What every client of ours connects with; its workers inherit it, and a replayer takes it as it is."""
-    return _HorariumPlugin("horarium", data_converter=pydantic_data_converter, workflow_runner=_runner)
+    return _HorariumPlugin("horarium", data_converter=DATA_CONVERTER, workflow_runner=_runner)
 
 
 def _runner(_given: WorkflowRunner | None) -> WorkflowRunner:
+    keep_code_of("workflows")
     restrictions = dataclasses.replace(
         SandboxRestrictions.default,
         # A forgotten passthrough is an error when the worker starts, not a slow surprise later.

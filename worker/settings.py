@@ -27,6 +27,10 @@ DEFAULT_DATA = Path(".horarium")
 
 DEFAULT_REQUESTS_PER_SECOND = 50
 
+DEFAULT_CACHED_WORKFLOWS = 3_000
+MOST_CACHED_WORKFLOWS = 1_000_000
+_CACHED = "HORARIUM_CACHED_WORKFLOWS"
+
 MOST_RUNS = 10**12
 """Beyond that a ceiling is no ceiling."""
 MOST_DAYS = 36_500
@@ -81,7 +85,7 @@ class Settings:
     the organization and environment that is served. `public_url` is where agents behind the gateway http find the API: it is
     told to them with each run. `deployment` is None where workers of several builds are not told apart. `ceilings` bound what
     schedules may declare. Thread events of cron profiles are deleted once they are older than `event_retention_days`, and never
-    where that is None.
+    where that is None. A schedule worker keeps `cached_workflows` in memory.
     """
 
     data: Path
@@ -94,6 +98,7 @@ class Settings:
     deployment: Deployment | None = None
     ceilings: Ceilings = USUAL
     event_retention_days: int | None = None
+    cached_workflows: int = DEFAULT_CACHED_WORKFLOWS
 
     @property
     def key_file(self) -> Path:
@@ -136,6 +141,7 @@ class Settings:
             PER_PROFILE: str(self.ceilings.per_profile),
             TOTAL: "" if self.ceilings.total is None else str(self.ceilings.total),
             _RETENTION: "" if self.event_retention_days is None else str(self.event_retention_days),
+            _CACHED: str(self.cached_workflows),
         }
 
 
@@ -145,10 +151,10 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_DATA`, `HORARIUM_CATALOG`, `HORARIUM_ORGANIZATION`, `HORARIUM_ENVIRONMENT`, `HORARIUM_PUBLIC_URL`,
     `HORARIUM_STEPS_PER_RUN`; for the API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`,
     `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
-    authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers of several
-    builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; and `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`,
-    `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH` and `SCHEDULER_EVENT_RETENTION_DAYS`. A `data` folder that is given counts more than
-    the environment's. Raises `Misconfigured`.
+    authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers
+    `HORARIUM_CACHED_WORKFLOWS`, and for those of several builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; and
+    `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`, `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH` and `SCHEDULER_EVENT_RETENTION_DAYS`. A
+    `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
     """
     named = Path(environ.get("HORARIUM_DATA") or DEFAULT_DATA).absolute()
     folder = named if data is None else data.absolute()
@@ -171,6 +177,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         deployment=_deployment(environ),
         ceilings=ceilings_from(environ),
         event_retention_days=_bounded(environ, _RETENTION, MOST_DAYS, off="to keep thread events for good"),
+        cached_workflows=_bounded(environ, _CACHED, MOST_CACHED_WORKFLOWS, off=f"for {DEFAULT_CACHED_WORKFLOWS}")
+        or DEFAULT_CACHED_WORKFLOWS,
     )
 
 

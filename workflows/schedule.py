@@ -1,10 +1,11 @@
-"""One activation: a durable timer around one idempotent step."""
+"""One activation: a durable timer around one idempotent step.
 
-from dataclasses import dataclass
+This module is executed anew for each workflow, so that nothing but the workflow is defined in it.
+"""
+
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.common import VersioningBehavior
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from activities.failures import cause_of, is_silence
@@ -15,19 +16,7 @@ from horarium.errors import HorariumError
 from horarium.schedule.identity import ActivationKey, instant_text
 from horarium.schedule.plan import Plan, plan
 from workflows import options
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleDescription:
-    """What a schedule's workflow says of itself when it is asked. `trouble` is why its last step failed, if it did."""
-
-    key: ActivationKey
-    state: str
-    accounted_through: datetime | None
-    next_look: datetime | None
-    waiting: int
-    blocked: bool
-    trouble: str | None = None
+from workflows.description import ScheduleDescription
 
 
 @workflow.defn(name=SCHEDULE_WORKFLOW, failure_exception_types=[HorariumError])
@@ -35,6 +24,9 @@ class ScheduleWorkflow:
     """The clock and the judge of one activation; the catalog holds what was decided (DESIGN.md, sections 5 and 10).
 
     Correctness needs no signal. Each step reads its activation, and one that has ended ends this workflow.
+
+    It says nothing about versioning, since the server then accepts nothing from a worker without a build (SDK 1.35.0). Workers
+    of a named build say it for their workflows.
     """
 
     @workflow.init
@@ -218,24 +210,3 @@ class ScheduleWorkflow:
         if self._waiting:
             lines.append(f"Waiting for a slot: {self._waiting}")
         workflow.set_current_details("\n\n".join(lines))
-
-
-@workflow.defn(
-    name=SCHEDULE_WORKFLOW,
-    failure_exception_types=[HorariumError],
-    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
-)
-class UpgradingSchedule(ScheduleWorkflow):
-    """The same for workers of a named build: it lives for years, so it moves to each new one, and changes are patches.
-
-    Only for them: the server accepts nothing from a worker without a build whose workflow says this (SDK 1.35.0).
-    """
-
-    @workflow.init
-    def __init__(self, key: ActivationKey) -> None:
-        super().__init__(key)
-
-    @workflow.run
-    async def run(self, key: ActivationKey) -> str:
-        """As without a build."""
-        return await super().run(key)
