@@ -17,6 +17,7 @@ from activities.gateway import HttpGateway
 from activities.handover import Handover
 from activities.messages import AdmitRun
 from activities.temporal import nudge
+from activities.turns import Turns
 from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
 from horarium.authority.rules import may_cost
 from horarium.catalog import Catalog
@@ -27,9 +28,12 @@ from horarium.errors import Unavailable
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import RunKey
 
-HEARTBEAT_EVERY = timedelta(milliseconds=500)
-"""Well below the two seconds after which a silent worker's wait is given to another."""
+HEARTBEAT_EVERY = timedelta(seconds=1)
+"""Half of the two seconds after which a silent worker's wait is given to another, so that one beat may be late by a second.
 
+Each beat is paid for where Temporal is (an action, as a start is): a wait of five seconds makes four, where one every half
+second made ten. A killed worker is noticed no later for it, since the two seconds count from its last beat: after one to two
+seconds, where it was one and a half to two."""
 
 WAITS = 1_600
 """How many may wait in a worker at the same time. A fifth of its slots is left for those that are due."""
@@ -42,6 +46,9 @@ ten of them: it was seen to come back once a second, however short the pause."""
 JUST_AFTER = timedelta(milliseconds=10)
 BACK_BEFORE = timedelta(seconds=1)
 """How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""
+DECIDED_AT_ONCE = 5
+"""Decisions that a worker gives to its catalog at the same time: one more than PostgreSQL has writers, so that none of them
+waits for its next. Behind the one writer of SQLite four wait, and no more stand before an organization that has few."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -53,6 +60,8 @@ class Admissions:
 
     At most `waits` runs wait here. Another one is sent away, to come back a second before its time and then at its time, so
     that waiting never takes the slots of those that are due.
+
+    Those that are due together are decided by turns of their organizations, `at_once` at the same time.
     """
 
     def __init__(
@@ -64,6 +73,7 @@ class Admissions:
         gateway: HttpGateway,
         *,
         waits: int = WAITS,
+        at_once: int = DECIDED_AT_ONCE,
         ceilings: Ceilings = USUAL,
     ) -> None:
         self._catalog = catalog
@@ -74,6 +84,7 @@ class Admissions:
         self._ceilings = ceilings
         self._handover = Handover(catalog, gateway, clock)
         self._room = asyncio.Semaphore(waits)
+        self._turns = Turns(at_once)
 
     @activity.defn
     async def admit_run(self, request: AdmitRun) -> Admission:
@@ -82,10 +93,10 @@ class Admissions:
         self._clock.observe(info.started_time)
         with translated():
             pending = await self._catalog.read(admission.pending, request.key)
-        await self._wait_for(request)
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
         async with _heartbeats():
+            await self._wait_for(request)
             decided = await self._decide(request.key, pending, owner=owner)
             await nudge(self._client, decided.admission.nudge)
             return await self._handed_over(request.key, decided)
@@ -94,15 +105,16 @@ class Admissions:
         with translated():
             answers = await self._asked(key, pending)
             try:
-                return await self._catalog.write(
-                    dispatching.decide,
-                    key,
-                    answers,
-                    owner=owner,
-                    now=self._clock.now(),
-                    keys_of=self._gateway.keys_of,
-                    ceilings=self._ceilings,
-                )
+                async with self._turns.turn(key.activation.schedule.org_id):
+                    return await self._catalog.write(
+                        dispatching.decide,
+                        key,
+                        answers,
+                        owner=owner,
+                        now=self._clock.now(),
+                        keys_of=self._gateway.keys_of,
+                        ceilings=self._ceilings,
+                    )
             except Unavailable as silence:
                 if pending is None or answers.unanswered is None:
                     raise
@@ -174,7 +186,7 @@ class Admissions:
         shutdown = asyncio.ensure_future(activity.wait_for_worker_shutdown())
         try:
             while (left := request.key.nominal_time - self._clock.now()) > timedelta(0):
-                activity.heartbeat()
+                # In between the clock is looked at again: somebody may have set it.
                 await asyncio.wait([shutdown], timeout=min(left, HEARTBEAT_EVERY).total_seconds())
                 if shutdown.done():
                     # Another worker has time to take the wait over; holding on would make the run late.
@@ -189,12 +201,12 @@ class Admissions:
 
 @asynccontextmanager
 async def _heartbeats() -> AsyncIterator[None]:
-    """Say that this attempt lives, while it waits for others."""
+    """Say that this attempt lives, while it waits. That it has begun is known."""
 
     async def beat() -> None:
         while True:
-            activity.heartbeat()
             await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+            activity.heartbeat()
 
     beating = asyncio.create_task(beat())
     try:

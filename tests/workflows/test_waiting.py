@@ -76,8 +76,11 @@ def admission_of(nominal: datetime, catalog: Decided, clock: WorkerClock, enviro
     return attempt_at(Admissions(catalog, None, None, clock, GATEWAY), nominal, environment)
 
 
-def attempt_at(admissions: Admissions, nominal: datetime, environment: ActivityEnvironment):
-    key = RunKey(activation=ActivationKey(schedule=SCHEDULE, generation=1), nominal_time=nominal)
+def attempt_at(
+    admissions: Admissions, nominal: datetime, environment: ActivityEnvironment, *, org_id: str = SCHEDULE.org_id
+):
+    schedule = dataclasses.replace(SCHEDULE, org_id=org_id)
+    key = RunKey(activation=ActivationKey(schedule=schedule, generation=1), nominal_time=nominal)
     return asyncio.ensure_future(environment.run(admissions.admit_run, AdmitRun(key=key)))
 
 
@@ -125,7 +128,8 @@ async def test_a_machine_that_is_ahead_does_not_decide_early(machine):
     assert catalog.at == [NOON]
 
 
-async def test_the_wait_says_that_it_lives_every_half_second():
+async def test_the_wait_says_that_it_lives_every_second_and_no_more_often():
+    """Each time is an action that is paid for."""
     beats = []
     now = datetime.now(UTC)
     environment = environment_stamped(now)
@@ -133,7 +137,49 @@ async def test_the_wait_says_that_it_lives_every_half_second():
 
     await admission_of(now + timedelta(seconds=3.2), Decided(), WorkerClock(), environment)
 
-    assert 3 <= len(beats) <= 8, "seven, or a few less where the machine is busy"
+    assert 1 <= len(beats) <= 3, "three, or less where the machine is busy"
+
+
+async def test_a_decision_that_takes_long_goes_on_saying_that_it_lives():
+    beats: asyncio.Queue[None] = asyncio.Queue()
+    now = datetime.now(UTC)
+    environment = environment_stamped(now)
+    environment.on_heartbeat = lambda *_: beats.put_nowait(None)
+
+    class Slow(Decided):
+        async def write(self, *args, **kwargs):
+            for _ in range(2):
+                await beats.get()
+            return await super().write(*args, **kwargs)
+
+    slow = Slow()
+    await asyncio.wait_for(admission_of(now, slow, WorkerClock(), environment), timeout=60)
+
+    assert len(slow.at) == 1
+
+
+async def test_a_herd_of_one_organization_makes_no_other_wait_for_more_than_those_that_are_being_decided():
+    decided = []
+    now = datetime.now(UTC)
+
+    class Noting(Decided):
+        async def write(self, decide, key, *args, **kwargs):
+            await asyncio.sleep(0.01)
+            decided.append(key.activation.schedule.org_id)
+            return await super().write(decide, key, *args, **kwargs)
+
+    admissions = Admissions(Noting(), None, None, WorkerClock(), GATEWAY, at_once=2)
+    many = [attempt_at(admissions, now, environment_stamped(now), org_id="many") for _ in range(40)]
+    for _ in range(3):
+        await asyncio.sleep(0)  # all of them are in line
+    few = [attempt_at(admissions, now, environment_stamped(now), org_id="few") for _ in range(3)]
+
+    await asyncio.wait_for(asyncio.gather(*few), timeout=60)
+    before = decided.count("many")
+    await asyncio.gather(*many)
+
+    assert before <= 2 * len(few) + 4
+    assert len(decided) == 43
 
 
 async def test_the_wait_fails_at_once_when_its_worker_shuts_down(monkeypatch):
