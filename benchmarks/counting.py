@@ -17,6 +17,7 @@ HEARTBEAT: Final = "RecordActivityTaskHeartbeat"
 """The request that carries an activity's heartbeat. It leaves no event."""
 _REQUESTS: Final = {"temporal_request", "temporal_long_request"}
 _BUFFERED: Final = 1_000_000
+_OF_TRANSACTIONS: Final = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK TO")
 
 _ONE_EACH: Final = {
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: "start_workflow",
@@ -67,7 +68,7 @@ class Statements:
         """Count an engine's under the name of a part."""
 
         def executed(_connection: Connection, _cursor: Any, statement: str, *_rest: Any) -> None:
-            if not statement.startswith("BEGIN"):
+            if not statement.startswith(_OF_TRANSACTIONS):
                 self._count(f"{part}: statements")
 
         def begun(connection: Connection) -> None:

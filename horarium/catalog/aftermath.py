@@ -22,9 +22,15 @@ def after_commit(connection: Connection, act: Act) -> None:
     connection.info.setdefault(_KEY, []).append(act)
 
 
-def forget(connection: Connection) -> None:
-    """Begin with nothing to do. What an earlier transaction on the same connection had asked for was rolled back with it."""
-    connection.info.pop(_KEY, None)
+def forget(connection: Connection, *, behind: int = 0) -> None:
+    """Forget what was asked for, and was rolled back: all of an earlier transaction on the same connection, or all but the
+    first so many acts of this one."""
+    del connection.info.get(_KEY, [])[behind:]
+
+
+def count(connection: Connection) -> int:
+    """How much was asked for until now."""
+    return len(connection.info.get(_KEY, ()))
 
 
 def taken(connection: Connection) -> list[Act]:

@@ -21,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from horarium.catalog import aftermath, postgresql
 from horarium.catalog.failures import CODE, honest_errors, honest_outcome, is_read_only
+from horarium.catalog.grouping import Grouping
 from horarium.errors import Misconfigured, Unavailable
 
 P = ParamSpec("P")
@@ -53,6 +54,8 @@ class Catalog:
         self._identity: tuple[int, int] | None = None
         self._writer = ThreadPoolExecutor(writers, thread_name_prefix="catalog-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="catalog-reader")
+        # PostgreSQL lets transactions that end together wait for its disk together.
+        self._grouping = Grouping(self.writing, self._writer) if engine.dialect.name == "sqlite" else None
 
     @classmethod
     def open(cls, url: str) -> Self:
@@ -118,7 +121,7 @@ class Catalog:
                 self._require_same_file()
                 aftermath.forget(connection)
                 yield connection
-                with honest_outcome():
+                with honest_outcome(), _left_if_it_fails(connection):
                     transaction.commit()
             acts = aftermath.taken(connection)
         aftermath.carry_out(acts)
@@ -151,13 +154,22 @@ class Catalog:
         return await asyncio.get_running_loop().run_in_executor(self._readers, call)
 
     async def write(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a writing function in a writer thread, the only one on SQLite, as one transaction."""
+        """Run a writing function in a writer thread, as one transaction.
 
-        def call() -> R:
+        On SQLite it is the only one, and several calls that wait for it may share a transaction (`horarium.catalog.grouping`).
+        To its caller each is one of its own.
+        """
+
+        def call(connection: Connection) -> R:
+            return function(connection, *args, **kwargs)
+
+        def alone() -> R:
             with self.writing() as connection:
-                return function(connection, *args, **kwargs)
+                return call(connection)
 
-        return await asyncio.get_running_loop().run_in_executor(self._writer, call)
+        if self._grouping is not None:
+            return await asyncio.wrap_future(self._grouping.submit(call))
+        return await asyncio.get_running_loop().run_in_executor(self._writer, alone)
 
 
 def _parsed(url: str) -> URL:
@@ -190,6 +202,16 @@ def _taking_changes(connection: Connection) -> Iterator[None]:
         raise Unavailable(
             CODE, "The catalog takes no changes now: the database is read-only.", next_step="Try the same again."
         ) from error
+
+
+@contextmanager
+def _left_if_it_fails(connection: Connection) -> Iterator[None]:
+    """Around a COMMIT: one that fails, as on a full disk, leaves its transaction open in SQLite, and the file locked."""
+    try:
+        yield
+    except DBAPIError:
+        connection.invalidate()
+        raise
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: ConnectionPoolEntry) -> None:
