@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -23,6 +24,7 @@ from time import perf_counter
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from benchmarks.apart import each_apart
 from benchmarks.api_server import ALGORITHM, KEY_NAME
 from benchmarks.figures import Budget, Figure
 from benchmarks.http_peer import Connection, beside_the_servers, connected, requests_per_second, serving
@@ -95,12 +97,15 @@ def measure() -> Iterator[Figure]:
     With HORARIUM_BENCH=short in the environment only a little, to try it.
     """
     sizes = TRIED if chosen(os.environ) == SHORT else WHOLE
-    for engine, opened in ENGINES.items():
-        with opened() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
-            yield from _measure(engine, url, Path(folder), sizes)
+    yield from each_apart({f"requests on {engine}": partial(_measure, engine, sizes) for engine in ENGINES})
 
 
-def _measure(engine: str, url: Empty, folder: Path, sizes: Sizes) -> list[Figure]:
+def _measure(engine: str, sizes: Sizes) -> list[Figure]:
+    with ENGINES[engine]() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
+        return _measured(engine, url, Path(folder), sizes)
+
+
+def _measured(engine: str, url: Empty, folder: Path, sizes: Sizes) -> list[Figure]:
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw().hex()
     figures: list[Figure] = []

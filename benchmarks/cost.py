@@ -16,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -26,6 +27,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from benchmarks import idle
+from benchmarks.apart import each_apart
 from benchmarks.counted import PARTS, Counted, counted, since
 from benchmarks.counting import HEARTBEAT, SCHEDULE_STARTS, actions_of
 from benchmarks.figures import Budget, Figure
@@ -101,10 +103,13 @@ def _chosen_sizes() -> Sizes:
 def measure() -> Iterator[Figure]:
     """Measure all of it. With HORARIUM_BENCH=short in the environment only a little, to try it."""
     sizes = _chosen_sizes()
-    yield from asyncio.run(_occurrences(sizes))
-    for engine in sizes.engines:
-        yield _bytes(engine, sizes.stored)
-    yield from asyncio.run(idle.measure(sizes.idling))
+    yield from each_apart(
+        {
+            "occurrences": lambda: asyncio.run(_occurrences(sizes)),
+            **{_name_of_bytes(engine): partial(_bytes, engine, sizes.stored) for engine in sizes.engines},
+            "idle schedules": lambda: asyncio.run(idle.measure(sizes.idling)),
+        }
+    )
 
 
 async def _occurrences(sizes: Sizes) -> list[Figure]:
@@ -215,7 +220,7 @@ def _name_of_bytes(engine: str) -> str:
     return f"catalog bytes on {engine}"
 
 
-def _bytes(engine: str, occurrences: int) -> Figure:
+def _bytes(engine: str, occurrences: int) -> Iterator[Figure]:
     """What a catalog grows by, per occurrence, while it lives through so many of a few schedules.
 
     With all indexes; on PostgreSQL after a VACUUM, as autovacuum does it in time.
@@ -235,7 +240,7 @@ def _bytes(engine: str, occurrences: int) -> Figure:
         finally:
             catalog.close()
     grown = [(after - before) / (occurrences // lots) for before, after in pairwise(sizes)]
-    return Figure(
+    yield Figure(
         name=_name_of_bytes(engine),
         unit="bytes",
         ours=mean(grown),

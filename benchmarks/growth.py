@@ -26,6 +26,7 @@ from typing import TypeVar
 
 from temporalio.client import Client
 
+from benchmarks.apart import each_apart
 from benchmarks.curves import bars, exponent
 from benchmarks.figures import Budget, Figure
 from benchmarks.filled_catalogs import FILLS, Fill
@@ -87,12 +88,16 @@ def names() -> list[str]:
 def measure() -> Iterator[Figure]:
     """Measure each engine with each fill. With HORARIUM_BENCH=short in the environment only a little, to try it."""
     sizes = chosen_sizes()
-    for engine in sizes.engines:
-        for name, fill in FILLS.items():
-            with ENGINES[engine]() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
-                costs = _costs(url, fill, Path(folder), sizes)
-            for kind, taken in costs.items():
-                yield figure(_name(kind, name, engine), taken, rounds=sizes.rounds)
+    yield from each_apart(
+        {f"by {fill} on {engine}": partial(_measure, engine, fill, sizes) for engine in sizes.engines for fill in FILLS}
+    )
+
+
+def _measure(engine: str, fill: str, sizes: Sizes) -> Iterator[Figure]:
+    with ENGINES[engine]() as url, TemporaryDirectory(prefix="horarium-bench-") as folder:
+        costs = _costs(url, FILLS[fill], Path(folder), sizes)
+    for kind, taken in costs.items():
+        yield figure(_name(kind, fill, engine), taken, rounds=sizes.rounds)
 
 
 def _name(kind: str, fill: str, engine: str) -> str:
