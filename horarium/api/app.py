@@ -16,6 +16,10 @@ from horarium.api.bodies import invalid_parameters
 from horarium.api.guard import Guard
 from horarium.api.hands import Hands
 from horarium.api.limits import Limits
+from horarium.api.pages.routers import ROUTERS as PAGES
+from horarium.api.pages.routing import unrouted
+from horarium.api.pages.settings import PagesSettings
+from horarium.api.pages.site import PREFIX, Site
 from horarium.api.problems import Rejected
 from horarium.api.routes import (
     agent_classes,
@@ -80,12 +84,14 @@ def create_app(
     required_scope: str = WRITE_SCOPE,
     operator_scope: str = OPERATOR_SCOPE,
     ceilings: Ceilings = USUAL,
+    pages: PagesSettings | None = None,
     version: str = "unknown",
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> FastAPI:
     """The application over a catalog, which stays the caller's to close.
 
-    `hands` reach Temporal; without them everything works that needs no run to be told anything. `now` is the clock.
+    `hands` reach Temporal; without them everything works that needs no run to be told anything. `pages` says where people find
+    the pages and how they sign in; without it nobody can. `now` is the clock.
     """
     service = Service(
         catalog=catalog,
@@ -100,10 +106,13 @@ def create_app(
         now=now,
     )
 
+    site = Site(pages or PagesSettings())
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
         await service.close()
+        await site.close()
 
     app = FastAPI(
         title="Horarium",
@@ -118,7 +127,8 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.service = service
-    for router in _ROUTERS:
+    app.state.site = site
+    for router in (*_ROUTERS, *PAGES):
         app.include_router(router)
     app.add_middleware(Guard, limits=service.limits, metrics=service.metrics)
     app.add_exception_handler(HorariumError, _foreseen)
@@ -161,13 +171,21 @@ async def _unrouted(request: Request, error: Exception) -> Response:
         )
     else:
         refused = Rejected(404, "path_not_found", "There is no such path.", next_step="/openapi.json has all paths.")
+    if _is_page(request):
+        return unrouted(request, refused)
     return problems.answer(refused, request_id=request_id)
+
+
+def _is_page(request: Request) -> bool:
+    """Whether a person asked for it. A program that asks for the root is no person."""
+    path = request.url.path
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def _methods(request: Request) -> list[str]:
     """What a path answers to. Starlette itself names the methods of one of its routes only."""
     found: set[str] = set()
-    for route in _routes():
+    for route in (*_routes(), *(route for router in PAGES for route in router.routes)):
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or set()
     return sorted(found)

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
 import httpx
@@ -45,6 +45,8 @@ FETCH_WITHIN: Final = timedelta(seconds=5)
 MAX_KEYS_BYTES: Final = 256 * 1024
 
 _RESERVED = ("local:", "system:")
+_LATEST: Final = 253_402_300_799
+"""The last second that a datetime can name."""
 _logger = structlog.get_logger(__name__)
 
 
@@ -217,22 +219,14 @@ class TokenVerifier:
 
     async def verify(self, token: str) -> Principal:
         """The principal of a valid token. Any other is `Rejected` with 401, which does not say what is wrong with it."""
+        return (await self.verify_until(token))[0]
+
+    async def verify_until(self, token: str) -> tuple[Principal, datetime]:
+        """The same, and until when the token is valid."""
         claims = await self._claims(token)
         name, kind, org_id, scope = (claims.get(each) for each in ("sub", "kind", "org", "scope"))
-        if not (
-            isinstance(name, str)
-            and 0 < len(name) <= MAX_SUBJECT
-            and name.isprintable()
-            and name == name.strip()  # else " local:ada" would look like a local person in the record
-            and not name.startswith(_RESERVED)
-            and isinstance(kind, str)
-            and kind in KINDS
-            and isinstance(org_id, str)
-            and NAME.fullmatch(org_id)
-            and isinstance(scope, str | None)
-        ):
-            raise unauthenticated()
-        return Principal(name=name, kind=KINDS[kind], org_id=org_id, scopes=frozenset((scope or "").split(" ")))
+        principal = principal_of(name=name, kind=kind, org_id=org_id, scope=scope)
+        return principal, datetime.fromtimestamp(min(int(claims["exp"]), _LATEST), UTC)
 
     async def close(self) -> None:
         """Let go of what the keys hold."""
@@ -268,6 +262,27 @@ class TokenVerifier:
             },
         )
         return claims
+
+
+def principal_of(*, name: object, kind: object, org_id: object, scope: object) -> Principal:
+    """The principal that claims name, whoever signed them; `Rejected` with 401 where one of them is none that we take.
+
+    `scope` holds scopes separated by spaces.
+    """
+    if not (
+        isinstance(name, str)
+        and 0 < len(name) <= MAX_SUBJECT
+        and name.isprintable()
+        and name == name.strip()  # else " local:ada" would look like a local person in the record
+        and not name.startswith(_RESERVED)
+        and isinstance(kind, str)
+        and kind in KINDS
+        and isinstance(org_id, str)
+        and NAME.fullmatch(org_id)
+        and isinstance(scope, str | None)
+    ):
+        raise unauthenticated()
+    return Principal(name=name, kind=KINDS[kind], org_id=org_id, scopes=frozenset((scope or "").split(" ")))
 
 
 def unauthenticated() -> Rejected:

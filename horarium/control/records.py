@@ -92,17 +92,25 @@ def directory(
     environment = require_environment(connection, scope)
     found = list_schedules(connection, scope, after=behind, limit=limit + 1, include_retired=include_retired)
     page = found[:limit]
-    seen = observations(connection, page)
+    listed = directory_entries(connection, environment, standings(connection, page), now=now)
+    more = len(found) > limit
+    return {"schedules": listed, "next_cursor": page[-1].key.schedule_id if more else None}
+
+
+def directory_entries(
+    connection: Connection, environment: Environment, of: Sequence[Standing], *, now: datetime
+) -> list[dict[str, Any]]:
+    """The entries of a directory, in as many queries for fifty schedules as for one."""
+    seen = observations(connection, [each.schedule for each in of])
     ready = execution_ready(connection, now=now)
     listed = []
-    for standing in standings(connection, page):
+    for standing in of:
         head = standing.head
         entry = _entry(environment, standing, head, seen.get(standing.schedule.row), ready=ready)
         due = next_due(standing, now=now)
         name = UNREADABLE if head.is_damaged else head.configuration.name
         listed.append({"name": name, **entry, "next_due": None if due is None else instant_text(due)})
-    more = len(found) > limit
-    return {"schedules": listed, "next_cursor": page[-1].key.schedule_id if more else None}
+    return listed
 
 
 def occurrences(

@@ -74,7 +74,15 @@ FOR_AGENTS = "raised to agents and their runners, which do not come over this AP
 BEFORE = "the API finds the fault itself, before the control plane is asked"
 OF_OPERATORS = "reached in tests/api/test_authority.py, with an operator's token"
 OF_RUNS = "reached in tests/api/test_outcomes.py, in an agent's signed message"
+ON_PAGES = "A page tells it to a person (tests/pages)."
 ELSEWHERE = {
+    "foreign_form": ON_PAGES,
+    "form_outdated": ON_PAGES,
+    "invalid_form": ON_PAGES,
+    "issuer_unavailable": ON_PAGES,
+    "principal_left": ON_PAGES,
+    "sign_in_refused": ON_PAGES,
+    "sign_in_unknown": ON_PAGES,
     "config_invalid": FOR_AGENTS,
     "invalid_agent_id": BEFORE,
     "owes_less": OF_OPERATORS,

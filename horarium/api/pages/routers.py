@@ -1,0 +1,5 @@
+"""The pages, a module each; the first route that fits an address answers it."""
+
+from horarium.api.pages.routes import directory, doors, runs, static
+
+ROUTERS = tuple(module.router for module in (static, doors, directory, runs))
