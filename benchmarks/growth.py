@@ -65,7 +65,7 @@ class Sizes:
     """How large, and how many samples at each size. Rounds are for the spread alone."""
 
     rows: tuple[int, ...] = (1_000, 10_000, 100_000)
-    samples: int = 60
+    samples: int = 100
     rounds: int = 5
     engines: tuple[str, ...] = tuple(ENGINES)
 

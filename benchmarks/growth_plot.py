@@ -19,7 +19,7 @@ _LEFT: Final = 44
 _TOP: Final = 64
 _COLUMNS: Final = 3
 _LEGEND: Final = 64
-_COLOURS: Final = ("#0b7285", "#d9480f", "#6741d9", "#2b8a3e", "#c2255c", "#a17a00")
+_COLOURS: Final = ("#0c8599", "#e8590c", "#7950f2", "#2f9e44", "#e64980", "#b08800")
 _STYLE: Final = (
     "text{font:12px sans-serif;fill:#1f2328}.faint{fill:#59636e}.axis{stroke:#8c959f;fill:none}"
     ".bound{stroke:#8c959f;stroke-dasharray:4 4;fill:none}"
@@ -70,7 +70,7 @@ def _heading(lines: Sequence[Line]) -> str:
 
 def _judged() -> str:
     bound = f"the bound, cost ~ size^{LOGARITHMIC.at_most:g}, a little less than a logarithm"
-    return f"Dashed: {bound}. In brackets: the fitted exponents, in the order of the legend."
+    return f"Dashed: {bound}. Below each panel: the fitted exponents."
 
 
 def _title(line: Line) -> str:
@@ -101,19 +101,33 @@ def _panel(title: str, curves: Sequence[_Curve], corner: tuple[int, int], *, mos
 
     assert LOGARITHMIC.at_most is not None, "it bounds an exponent"
     bound = [(size, (size / sizes[0]) ** LOGARITHMIC.at_most) for size in sizes]
-    exponents = ", ".join(f"{curve.exponent:.2f}" for curve in curves)
     return [
         _text(left, top - 4, f"by {title}"),
         f'<path class="axis" d="M{left} {top}V{top + height}H{left + width}"/>',
         *(_text(left - 6, up(times) + 4, f"{times:g}x", "faint", "end") for times in _ticks(least, most)),
-        *(_text(across(size), top + height + 15, f"{size:,.0f}", "faint", "middle") for size in sizes),
-        _text(left, top + height + 31, f"({exponents})", "faint"),
+        *(
+            _text(across(size), top + height + 15, f"{size:,.0f}", "faint", _anchor(place, len(sizes)))
+            for place, size in enumerate(sizes)
+        ),
+        *(
+            _text(left + place * width / len(curves), top + height + 31, f"{_exponent(curve)}", colour=colour)
+            for place, (curve, colour) in enumerate(zip(curves, _COLOURS, strict=False))
+        ),
         line(bound, 'class="bound"'),
         *(
             line(curve.points, f'fill="none" stroke="{colour}" stroke-width="2"')
             for curve, colour in zip(curves, _COLOURS, strict=False)
         ),
     ]
+
+
+def _exponent(curve: _Curve) -> str:
+    return f"{round(curve.exponent, 2) + 0.0:.2f}"  # without the sign that a rounded nothing may have
+
+
+def _anchor(place: int, of: int) -> str:
+    """The first text begins where it stands, and the last one ends there: so they keep out of the panels beside theirs."""
+    return "start" if place == 0 else "end" if place == of - 1 else "middle"
 
 
 def _ticks(least: float, most: float) -> list[float]:
@@ -135,6 +149,6 @@ def _legend(curves: Sequence[_Curve], top: int) -> list[str]:
     return parts
 
 
-def _text(left: float, top: float, text: str, kind: str = "", anchor: str = "start") -> str:
-    about = f' class="{kind}"' if kind else ""
+def _text(left: float, top: float, text: str, kind: str = "", anchor: str = "start", *, colour: str = "") -> str:
+    about = (f' class="{kind}"' if kind else "") + (f' style="fill:{colour}"' if colour else "")
     return f'<text x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}"{about}>{escape(text)}</text>'

@@ -123,7 +123,7 @@ class Load:
 class Allowance:
     """How long one contender is given to make so many schedules: generously at first, then by how long it took before."""
 
-    least: timedelta = timedelta(seconds=3)
+    least: timedelta = timedelta(seconds=4)
     each: timedelta = timedelta(seconds=0.06)
     _taken: dict[int, timedelta] = field(default_factory=dict)
 
