@@ -6,12 +6,12 @@ from typing import Final
 
 from benchmarks.machine import told
 from benchmarks.records import Line
+from benchmarks.size import FULL
 from horarium.errors import Misconfigured
 
 BEGIN: Final = "<!-- figures: python -m benchmarks --table build/bench.jsonl --into README.md -->"
 END: Final = "<!-- end of figures -->"
 """What is between the two in the README is not written by hand."""
-FULL: Final = "full"
 
 _HEAD: Final = ("figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "runs", "spread", "growth")
 _HOLDS: Final = {True: "yes", False: "NO", None: ""}
@@ -26,14 +26,20 @@ def text_table(lines: Iterable[Line]) -> str:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """What a page shows: for each suite its table, and the machine and the day on which it was measured.
+    """What a page shows: the machine and the day, and for each suite a table that unfolds.
 
-    A suite that was measured at another size than the full one says that its figures are none.
+    A suite that was measured elsewhere than the others, or on another day, says so by itself; one that was not measured at full
+    size says that its figures are none.
     """
-    parts = []
-    for suite, of_suite in groupby(lines, key=lambda line: line["suite"]):
-        several = list(of_suite)
-        parts.append(f"**{suite}**, {_measured(several)}\n\n{_markdown_table(several)}")
+    suites = {suite: list(several) for suite, several in groupby(lines, key=lambda line: line["suite"])}
+    measured = {suite: _measured(several) for suite, several in suites.items()}
+    together = len(set(measured.values())) == 1
+    parts = [f"Measured {next(iter(measured.values()))}.\n"] if together else []
+    for suite, several in suites.items():
+        about = "" if together else f", measured {measured[suite]}"
+        parts.append(
+            f"<details><summary><b>{suite}</b>: {_kept(several)}{about}</summary>\n\n{_markdown_table(several)}\n</details>\n"
+        )
     return "\n".join(parts)
 
 
@@ -50,8 +56,14 @@ def _measured(lines: Sequence[Line]) -> str:
     """When, where and how much, each told once."""
     days = " and ".join(sorted({line["day"] for line in lines}))
     machines = "; ".join(dict.fromkeys(told(line["machine"]) for line in lines))
-    short = "" if all(line["size"] == FULL for line in lines) else ", *a short run, whose figures are none*"
-    return f"{days}{short} ({machines}):"
+    short = "" if all(line["size"] == FULL for line in lines) else ", *in a short run, whose figures are none*"
+    return f"on {days}{short} ({machines})"
+
+
+def _kept(lines: Sequence[Line]) -> str:
+    held = [line["holds"] for line in lines if line["holds"] is not None]
+    budgets = f", {sum(held)} of {len(held)} budgets kept" if held else ""
+    return f"{len({line['name'] for line in lines})} figures{budgets}"
 
 
 def _markdown_table(lines: Sequence[Line]) -> str:

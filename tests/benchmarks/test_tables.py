@@ -50,11 +50,22 @@ def test_a_table_for_people_leaves_out_what_nothing_is_in(lines):
 
 def test_markdown_tells_the_machine_and_that_a_short_run_has_no_figures(lines):
     full = markdown(lines(FIGURE))
-    assert "**calendar**" in full
+    assert "<b>calendar</b>: 1 figures, 0 of 1 budgets kept</summary>" in full
     assert "(cores 2, CPU one)" in full
     assert "| it | ms | 1,234 | that | 8 | 0.0x | < 5 | NO | 2 | 26% |" in full.splitlines()
     assert "figures are none" not in full
     assert "figures are none" in markdown(lines(FIGURE, size="short"))
+
+
+def test_where_it_was_measured_is_told_once_if_it_is_the_same_for_all_and_by_each_suite_otherwise(lines):
+    lines(FIGURE)
+    together = markdown(lines(GROWN, suite="growth"))
+    assert together.startswith("Measured on 20")
+    assert together.count("cores 2") == 1
+    apart = markdown(lines(GROWN, suite="growth", size="short"))
+    assert apart.startswith("<details>")
+    assert apart.count("cores 2") == 2
+    assert apart.count("figures are none") == 1
 
 
 def test_the_table_goes_between_the_markers_and_nowhere_else(lines):
@@ -92,7 +103,7 @@ def test_the_readme_shows_the_figures_that_are_measured(monkeypatch):
     monkeypatch.delenv("HORARIUM_BENCH", raising=False)
     put_into(README, "")  # there is one place for it
     shown = README.partition(BEGIN)[2].partition(END)[0]
-    suites = re.split(r"^\*\*(\w+)\*\*", shown, flags=re.MULTILINE)[1:]
+    suites = re.split(r"<summary><b>(\w+)</b>", shown)[1:]
     assert "calendar" in suites[::2]
     for suite, table in zip(suites[::2], suites[1::2], strict=True):
         names = SUITES[suite].names
