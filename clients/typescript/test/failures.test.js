@@ -187,6 +187,7 @@ test("a mutation that was never sent is no uncertain one", async () => {
     const error = await failing(call(new Client(address, { token: "t" })));
     assert.ok(error instanceof Unreachable, error.stack);
     assert.ok(error.message.includes(`${address} does not answer`));
+    assert.match(error.message, /ECONNREFUSED/);
     assert.match(error.message, /nothing was sent/);
     assert.equal(error.outcomeUnknown, false);
   }
@@ -196,9 +197,10 @@ test("a mutation that was never sent is no uncertain one", async () => {
 
 test("a server that speaks no TLS is never sent anything", async (t) => {
   const server = await serveSocket(t, () => undefined);
-  const client = new Client(server.address.replace("http:", "https:"), { token: "secret", answerWithinMs: 1_000 });
+  const client = new Client(server.address.replace("http:", "https:"), { token: "secret" });
   const error = await failing(client.schedules.publish(SCOPE, PUBLICATION, "k"));
   assert.ok(error instanceof Unreachable, error.stack);
+  assert.match(error.message, /no connection within 5000 ms/, "the answer would have had longer");
   assert.equal(server.heads.length, 0);
 });
 
@@ -213,9 +215,10 @@ const SAYS_NOTHING = [
   [201, { receipt: "?" }],
   [201, { ...RECEIPT, resource_id: null }],
   [201, "[".repeat(100_000) + "]".repeat(100_000)],
-  [201, '{"receipt_id": "\\ud800"}'],
-  [201, Buffer.from('{"receipt_id": "\xff"}', "latin1")],
-  [201, Buffer.from('{"receipt_id": "r"}', "utf16le")],
+  // Each of these would be a receipt, but for the one thing.
+  [201, JSON.stringify(RECEIPT).replace('"publish"', '"\\ud800"')],
+  [201, Buffer.from(JSON.stringify(RECEIPT).replace('"publish"', '"\xff"'), "latin1")],
+  [201, Buffer.from(JSON.stringify(RECEIPT), "utf16le")],
   [201, "\ufeff" + JSON.stringify(RECEIPT)],
   [204, ""],
 ];
@@ -235,8 +238,13 @@ test("an answer that says nothing about the change leaves it unknown, and refuse
 });
 
 test("a foreign refusal of a mutation is told as that", async (t) => {
-  for (const status of [302, 400, 404]) {
-    const server = await serve(t, "<html>", { status });
+  for (const [status, answer] of [
+    [302, "<html>"],
+    [302, { code: "not_found", detail: "A redirection is no problem of the API." }],
+    [400, "<html>"],
+    [404, { message: "no code" }],
+  ]) {
+    const server = await serve(t, answer, { status });
     const error = await failing(server.client().schedules.publish(SCOPE, PUBLICATION, "k"));
     assert.ok(error instanceof UnexpectedAnswer);
     assert.deepEqual([error.code, error.status, error.outcomeUnknown], ["unexpected_answer", status, false]);

@@ -76,6 +76,16 @@ function bound(schedules, scope) {
   );
 }
 
+test("a mutation has a connection of its own, which no server is just closing", async (t) => {
+  const server = await serve(t, RECEIPT, { status: 201 });
+  for (const { call } of MUTATIONS) await call(server.client());
+  await server.client().receipts.get(SCOPE, "k");
+  assert.deepEqual(
+    server.requests.map((each) => each.headers["connection"]),
+    ["close", "close", "close", "keep-alive"],
+  );
+});
+
 test("a token is a text, or whatever gives one", async (t) => {
   const server = await serve(t, ENVIRONMENT);
   for (const token of ["t", () => "t", async () => "t"]) await server.client(token).environments.get(SCOPE);
@@ -176,6 +186,15 @@ test("a request that is no JSON is refused with its place and before anything is
     const error = await failing(server.client().schedules.publish(SCOPE, request, "k"));
     assert.deepEqual([error.name, error.faults[0].pointer], ["InvalidSchedule", ""]);
   }
+  assert.equal(server.requests.length, 0);
+});
+
+test("a request that names the same parts again and again is given up soon", async (t) => {
+  const server = await serve(t, RECEIPT);
+  let configuration = [];
+  for (let level = 0; level < 50; level += 1) configuration = [configuration, configuration];
+  const error = await failing(server.client().schedules.publish(SCOPE, { ...PUBLICATION, configuration }, "k"));
+  assert.equal(error.faults[0].code, "too_large");
   assert.equal(server.requests.length, 0);
 });
 
