@@ -14,6 +14,7 @@ import uvicorn
 
 from horarium.api.app import create_app
 from horarium.api.limits import Limits, Rate
+from horarium.api.pages.settings import PagesSettings
 from horarium.api.tokens import FetchedKeys, FixedKeys, TokenVerifier
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
 from horarium.errors import Misconfigured
@@ -21,6 +22,7 @@ from starter.connections import Connection
 from starter.hands import TemporalHands
 from starter.keys import load_key, verification_key
 from starter.ports import listen
+from worker.connection import temporal_namespace
 from worker.logs import tell
 from worker.processes import open_catalog, until_told
 from worker.settings import Settings
@@ -65,6 +67,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
                 required_scope=settings.api.required_scope or WRITE_SCOPE,
                 operator_scope=settings.api.operator_scope or OPERATOR_SCOPE,
                 ceilings=settings.ceilings,
+                pages=_pages(settings, temporal_namespace()),
                 version=importlib.metadata.version("horarium"),
             )
             server = _Server(
@@ -120,6 +123,23 @@ def _tokens(settings: Settings, host: str) -> TokenVerifier:
             "any_audience", advice="Set HORARIUM_TOKEN_AUDIENCE, or tokens for other services are let in too."
         )
     return TokenVerifier(FetchedKeys(asked.keys_url), issuer=asked.issuer, audience=asked.audience)
+
+
+def _pages(settings: Settings, namespace: str) -> PagesSettings:
+    """Where people find the pages and how they sign in: by an issuer, or with the key of a development installation."""
+    pages = PagesSettings(
+        public_url=settings.public_url,
+        oidc=settings.pages.issuer(),
+        takes_codes=settings.api.keys_url is None,
+        temporal_ui=settings.pages.temporal_ui_of(namespace),
+    )
+    if pages.is_exposed:
+        _logger.warning(
+            "sessions_in_the_clear",
+            url=settings.public_url,
+            advice="Set HORARIUM_PUBLIC_URL to an address over https://, or whoever listens on the network signs in as others.",
+        )
+    return pages
 
 
 def _limits(settings: Settings) -> Limits:

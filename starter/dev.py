@@ -16,6 +16,7 @@ from horarium.catalog.presence import present_agents
 from horarium.errors import Misconfigured
 from starter.child import Child, Program
 from starter.cli.printing import near, program
+from starter.cli.tokens import sign_in_link
 from starter.data_folder import DataFolder
 from starter.ports import free_port, refuse_equal, refuse_taken
 from starter.processes import ProcessTree
@@ -24,7 +25,8 @@ from starter.temporal_server import TemporalServer
 from worker.agent_modules import elsewhere, refuse_unknown
 from worker.composition import AGENT_GRACE, GRACE
 from worker.connection import DEFAULT_ADDRESS, connect
-from worker.settings import Settings, load
+from worker.page_settings import TEMPORAL_UI
+from worker.settings import LOCAL_API, Settings, load
 
 EXAMPLE_AGENTS = ("examples.ingestion",)
 HOST = "127.0.0.1"
@@ -83,6 +85,8 @@ async def start(
     environment = {**settings.environment(), **_means_only(server), **_example_environment(settings)}
     if api_port is not None and "HORARIUM_PUBLIC_URL" not in os.environ:
         environment["HORARIUM_PUBLIC_URL"] = f"http://{HOST}:{api_port}"
+    if server.ui_address is not None and TEMPORAL_UI not in os.environ:
+        environment[TEMPORAL_UI] = server.ui_address
     parts = [
         ("The workers", "worker", ("-m", "worker"), GRACE),
         ("The controller", "controller", ("-m", "starter", "controller"), timedelta(0)),
@@ -229,6 +233,7 @@ def _tell(running: Running, settings: Settings, agents: Sequence[str], *, json_o
     print(
         f"""Horarium runs. Ctrl-C stops everything.
   Temporal      {running.temporal_address}   UI {running.ui_address}
+  Pages         {_pages(running, settings)}
   API           {running.api_address}   a token for it: {program()} token{_where(settings)}
   Processes     Temporal server; worker (schedules and runs); controller; API; {_runners(agents)}
   Agents        {", ".join(present) or "none"}
@@ -239,6 +244,16 @@ Next, in another terminal, from this folder:
 {_export(running)}{_next(settings, agents, present)}""",
         flush=True,
     )
+
+
+def _pages(running: Running, settings: Settings) -> str:
+    """Where the pages are: a link that lets whoever sits here in, or where they are, if people sign in with an issuer."""
+    address = os.environ.get("HORARIUM_PUBLIC_URL") or running.api_address or settings.public_url
+    if settings.api.keys_url is not None:
+        return f"{address}/ui"
+    another = f"{program()} token --sign-in{_where(settings)}"
+    link = sign_in_link(replace(settings, public_url=address.rstrip("/")))
+    return f"{link}\n{' ' * 16}signs you in once, within 5 minutes; {another} prints another"
 
 
 def _runners(agents: Sequence[str]) -> str:
@@ -262,7 +277,10 @@ def _export(running: Running) -> str:
     """What whoever runs agents or imports from another terminal has to set first; nothing where the server is the usual one."""
     port = running.temporal_address.rpartition(":")[2]
     usual = DEFAULT_ADDRESS.rpartition(":")[2]
-    return "" if port == usual else f"  export TEMPORAL_ADDRESS={running.temporal_address}\n"
+    exports = "" if port == usual else f"  export TEMPORAL_ADDRESS={running.temporal_address}\n"
+    if running.api_address not in {None, LOCAL_API} and "HORARIUM_PUBLIC_URL" not in os.environ:
+        exports += f"  export HORARIUM_PUBLIC_URL={running.api_address}\n"
+    return exports
 
 
 def _where(settings: Settings) -> str:

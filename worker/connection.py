@@ -103,6 +103,14 @@ def why_in_vain(address: str, error: Exception) -> HorariumError | None:
     return None
 
 
+def temporal_namespace() -> str:
+    """The namespace that the environment means. What is wrong with its configuration is told by whoever connects."""
+    try:
+        return _configured().get("namespace") or "default"
+    except Misconfigured:
+        return "default"
+
+
 def _configured() -> ClientConnectConfig:
     try:
         return ClientConfig.load_client_connect_config()

@@ -16,6 +16,7 @@ from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
 from horarium.schedule.ceilings import PER_PROFILE, TOTAL, USUAL, Ceilings
 from horarium.schedule.identity import Scope
+from worker.page_settings import PageVariables, read_page_variables
 
 _BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
 """What Temporal takes as a build id, and what can be typed at a command line as it is."""
@@ -84,8 +85,8 @@ class Settings:
     `data` is the folder of the embedded installation; `catalog_url` an SQLAlchemy URL, by default a file in it. `scope` is
     the organization and environment that is served. `public_url` is where agents behind the gateway http find the API: it is
     told to them with each run. `deployment` is None where workers of several builds are not told apart. `ceilings` bound what
-    schedules may declare. Thread events of cron profiles are deleted once they are older than `event_retention_days`, and never
-    where that is None. A schedule worker keeps `cached_workflows` in memory.
+    schedules may declare. `pages` is what the pages are told beside that. Thread events of cron profiles are deleted once they
+    are older than `event_retention_days`, and never where that is None. A schedule worker keeps `cached_workflows` in memory.
     """
 
     data: Path
@@ -97,6 +98,7 @@ class Settings:
     public_url: str = LOCAL_API
     deployment: Deployment | None = None
     ceilings: Ceilings = USUAL
+    pages: PageVariables = field(default_factory=PageVariables)
     event_retention_days: int | None = None
     cached_workflows: int = DEFAULT_CACHED_WORKFLOWS
 
@@ -176,6 +178,7 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         public_url=_public_url(environ),
         deployment=_deployment(environ),
         ceilings=ceilings_from(environ),
+        pages=read_page_variables(environ),
         event_retention_days=_bounded(environ, _RETENTION, MOST_DAYS, off="to keep thread events for good"),
         cached_workflows=_bounded(environ, _CACHED, MOST_CACHED_WORKFLOWS, off=f"for {DEFAULT_CACHED_WORKFLOWS}")
         or DEFAULT_CACHED_WORKFLOWS,

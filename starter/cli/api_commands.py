@@ -69,6 +69,10 @@ def token(
     expires: Annotated[
         timedelta, typer.Option("--expires", metavar="DURATION", parser=_duration, help="As 90s, 15m, 1h or 7d.")
     ] = "1h",  # type: ignore[assignment]  # typer parses the default like what a person writes
+    sign_in: Annotated[
+        bool,
+        typer.Option("--sign-in", help="Print a link instead that signs you in to the pages, once within 5 minutes."),
+    ] = False,
     data: Data = None,
     output: Form = None,
 ) -> None:
@@ -84,6 +88,7 @@ def token(
             lifetime=expires,
             data=data,
             output=output,
+            sign_in=sign_in,
         ),
         output,
     )

@@ -1,19 +1,22 @@
 """`api` and `token`: the HTTP API as a process, and tokens for it in development."""
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from horarium.api.tokens import MAX_SUBJECT
-from horarium.control.principals import WRITE_SCOPE
+from horarium.api.tokens import MAX_SUBJECT, principal_of
+from horarium.control import sessions
+from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
+from horarium.control.sessions import CODE_LIFETIME
 from horarium.errors import Misconfigured, Refused
 from horarium.schedule.identity import NAME, instant_text
 from starter.cli.installation import refuse_absent
 from starter.cli.printing import Output, print_fields, show
 from starter.keys import LONGEST, load_key, mint
 from worker.logs import configure
+from worker.processes import open_catalog
 from worker.settings import Settings, load
 
 
@@ -37,8 +40,9 @@ async def issue(
     lifetime: timedelta,
     data: Path | None,
     output: Output | None,
+    sign_in: bool = False,
 ) -> int:
-    """Print a token for the development installation's API."""
+    """Print a token for the development installation's API, or a link that signs a person in to its pages."""
     settings = load(data=data)
     claims = _claims(settings, kind, scopes, organization, subject)
     if settings.api.keys_url is not None:
@@ -52,6 +56,8 @@ async def issue(
             next_step="As --expires 1h.",
         )
     now = datetime.now(UTC)
+    if sign_in:
+        return _print_link(settings, claims, output)
     token = mint(load_key(settings.key_file), claims, now=now, lifetime=lifetime)
     expires = instant_text((now + lifetime).replace(microsecond=0))
     answer = {"token": token, "expires_at": expires, "claims": claims}
@@ -60,6 +66,40 @@ async def issue(
     else:
         show(answer, output, lambda: print_fields([("Token", token), ("Expires", expires), *claims.items()]))
     return 0
+
+
+def _print_link(settings: Settings, claims: Mapping[str, Any], output: Output | None) -> int:
+    refuse_absent(settings)
+    # Whoever may use the key may let a person in by it, and nobody else: it is read for that alone.
+    load_key(settings.key_file)
+    link = sign_in_link(settings, claims)
+    if output is None:
+        print(link)
+    else:
+        lives = f"{CODE_LIFETIME.total_seconds() / 60:.0f} minutes, once"
+        show({"link": link, "claims": claims}, output, lambda: print_fields([("Link", link), ("Good for", lives)]))
+    return 0
+
+
+def sign_in_link(settings: Settings, claims: Mapping[str, Any] | None = None) -> str:
+    """A link that signs a person in to the pages of a development installation once; whoever sits here, if nobody is named.
+
+    Raises `Refused` where the claims are a key's, and `Misconfigured` where the catalog has another form.
+    """
+    scopes = [settings.api.required_scope or WRITE_SCOPE, settings.api.operator_scope or OPERATOR_SCOPE]
+    told = claims or _claims(settings, "human", scopes, None, None)
+    if told["kind"] != "human":
+        raise Refused(
+            "human_session_required", "A key has no session: the pages are for people.", next_step="Leave --kind out."
+        )
+    principal = principal_of(name=told["sub"], kind="human", org_id=told["org"], scope=told["scope"])
+    catalog = open_catalog(settings)
+    try:
+        with catalog.writing() as connection:
+            code = sessions.make_code(connection, principal, now=datetime.now(UTC))
+    finally:
+        catalog.close()
+    return f"{settings.public_url}/ui/sign-in?code={code}"
 
 
 def _claims(

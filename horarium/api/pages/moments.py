@@ -19,13 +19,15 @@ def machine(text: str | datetime) -> str:
 
 
 def wall(text: str | datetime, zone: str = "UTC") -> str:
-    """An instant on the wall clock of a zone: `Mon 30 Nov 2026 07:30`, with seconds only where there are any.
+    """An instant on the wall clock of a zone: `Mon 30 Nov 2026 07:30`, with seconds and milliseconds only where there are any.
 
     A zone that this release does not know is told as UTC; `zone_shown` says which one it is.
     """
     local = local_time(instant(text), zone_shown(zone))
-    form = "%a %-d %b %Y %H:%M:%S" if local.second else "%a %-d %b %Y %H:%M"
-    return local.strftime(form)
+    told = local.strftime("%a %-d %b %Y %H:%M")
+    if local.second or local.microsecond:
+        told += f":{local.second:02d}"
+    return told + (f".{local.microsecond // 1_000:03d}" if local.microsecond else "")
 
 
 def zone_shown(zone: str) -> str:
