@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, insert, select
 
-from horarium.catalog import Catalog, migrate, presence
+from horarium.catalog import Catalog, declared_sums, migrate, presence
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import activations, audit_events, runtime, schedules, versions
@@ -178,6 +178,8 @@ def _copy(connection: Connection, first: Rows, start: int, ids: Sequence[str]) -
 
 def _settle(catalog: Catalog, first: Rows) -> None:
     """Count what is there, as the database does by itself in time; and number further rows behind those that were copied."""
+    with catalog.writing() as connection:
+        declared_sums.count_again(connection)
     if catalog.engine.dialect.name != "postgresql":
         with catalog.writing() as connection:
             connection.exec_driver_sql("ANALYZE")

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import Connection, Select, bindparam, func, select, text, tuple_, update
+from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, func, select, text, tuple_, update
 
+from horarium.catalog import declared_sums
 from horarium.catalog.schedules import Activation
-from horarium.catalog.tables import activations
+from horarium.catalog.tables import activations, declared
 
 _ADDING: Final = 0x686F726172697532
 """The advisory lock of whoever adds to the sum: "horariu2" as a number, beside that of migrations."""
@@ -30,6 +32,7 @@ class Uncounted:
     row: int
     schedule: int
     revision: int
+    activated: datetime
 
 
 def lock_declared(connection: Connection) -> None:
@@ -48,7 +51,7 @@ def declared_by_all(connection: Connection) -> Declared:
 
 
 def declared_before(connection: Connection, activation: Activation) -> Declared:
-    """What all declares that is enabled and was activated before this one."""
+    """What all declares that is enabled and was activated before this one. What was on the same day is added up one by one."""
     return _declared(connection, activation)
 
 
@@ -57,13 +60,15 @@ def uncounted(
 ) -> Sequence[Uncounted]:
     """What is enabled and not counted, in the order of activation; with `before`, only what was activated before that one."""
     query = (
-        _live(before)
-        .add_columns(activations.c.id, activations.c.schedule, activations.c.revision)
-        .where(activations.c.runs_per_month.is_(None))
+        select(activations.c.id, activations.c.schedule, activations.c.revision, activations.c.changed_at)
+        .where(*_uncounted(before))
         .order_by(activations.c.changed_at, activations.c.id)
         .limit(limit)
     )
-    return [Uncounted(row=row.id, schedule=row.schedule, revision=row.revision) for row in connection.execute(query)]
+    return [
+        Uncounted(row=row.id, schedule=row.schedule, revision=row.revision, activated=row.changed_at)
+        for row in connection.execute(query)
+    ]
 
 
 def keep_counts(connection: Connection, counts: Mapping[int, int]) -> None:
@@ -72,26 +77,48 @@ def keep_counts(connection: Connection, counts: Mapping[int, int]) -> None:
     rows = list(counts)
     for begin in range(0, len(rows), _AT_ONCE):
         ours = (
-            select(activations.c.id)
-            .where(activations.c.id.in_(rows[begin : begin + _AT_ONCE]), activations.c.runs_per_month.is_(None))
+            select(activations.c.id, activations.c.changed_at)
+            .where(
+                activations.c.id.in_(rows[begin : begin + _AT_ONCE]),
+                activations.c.runs_per_month.is_(None),
+                activations.c.ended_at.is_(None),
+            )
             .with_for_update(skip_locked=True, key_share=True)
         )
-        found = [{"row": row, "counted": counts[row]} for row in connection.execute(ours).scalars()]
+        locked = connection.execute(ours).all()
+        for row in locked:
+            declared_sums.add(connection, row.changed_at, counts[row.id])
+        found = [{"row": row.id, "counted": counts[row.id]} for row in locked]
         if found:
             change = update(activations).where(activations.c.id == bindparam("row"))
             connection.execute(change.values(runs_per_month=bindparam("counted")), found)
 
 
 def _declared(connection: Connection, before: Activation | None) -> Declared:
-    counted = activations.c.runs_per_month
-    query = _live(before).add_columns(func.coalesce(func.sum(counted), 0), func.count() - func.count(counted))
-    runs, missing = connection.execute(query).one()
-    return Declared(runs=int(runs), uncounted=int(missing))
-
-
-def _live(before: Activation | None) -> Select[tuple[()]]:
-    query: Select[tuple[()]] = select().select_from(activations).where(activations.c.ended_at.is_(None))
+    missing = select(func.count()).select_from(activations).where(*_uncounted(before)).scalar_subquery()
     if before is None:
-        return query
+        runs, uncounted_ones = connection.execute(select(_sum(declared.c.runs).scalar_subquery(), missing)).one()
+        return Declared(runs=int(runs), uncounted=int(uncounted_ones))
+    day = before.changed_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    earlier = _sum(declared.c.runs).where(declared.c.day < declared_sums.day_of(before.changed_at)).scalar_subquery()
+    that_day = (
+        _sum(activations.c.runs_per_month)
+        .where(activations.c.ended_at.is_(None), activations.c.changed_at >= day, _is_before(before))
+        .scalar_subquery()
+    )
+    in_days, in_that_day, uncounted_ones = connection.execute(select(earlier, that_day, missing)).one()
+    return Declared(runs=int(in_days) + int(in_that_day), uncounted=int(uncounted_ones))
+
+
+def _sum(column: Column[int]) -> Select[tuple[int]]:
+    return select(func.coalesce(func.sum(column), 0))
+
+
+def _uncounted(before: Activation | None) -> tuple[ColumnElement[bool], ...]:
+    none = (activations.c.ended_at.is_(None), activations.c.runs_per_month.is_(None))
+    return none if before is None else (*none, _is_before(before))
+
+
+def _is_before(activation: Activation) -> ColumnElement[bool]:
     order = tuple_(activations.c.changed_at, activations.c.id)
-    return query.where(order < tuple_(before.changed_at, before.row))
+    return order < tuple_(activation.changed_at, activation.row)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
+from horarium.catalog import declared_sums
 from horarium.catalog.environments import require_environment
 from horarium.catalog.joined import taken_apart
 from horarium.catalog.tables import activations, schedules, versions
@@ -245,6 +246,8 @@ def insert_activation(
     connection.execute(
         update(schedules).where(schedules.c.id == schedule.row).values(generation=generation, unobserved=True)
     )
+    if enabled:
+        declared_sums.add(connection, now, runs_per_month or 0)
     activation = find_activation(connection, schedule, generation)
     assert activation is not None
     return activation
@@ -252,6 +255,10 @@ def insert_activation(
 
 def change_activation(connection: Connection, activation: Activation, **values: Any) -> None:
     """Set columns of one activation; one that ends is the controller's to look at. The caller holds the schedule's lock."""
+    ends = values.get("ended_at") is not None
+    if ends or values.get("runs_per_month") is not None:
+        counted = 0 if ends else values["runs_per_month"]
+        declared_sums.change(connection, activation.row, activation.changed_at, to=counted)
     connection.execute(_CHANGE_ACTIVATION, {"changed": activation.row, **values})
     if "ended_at" in values:
         of = select(activations.c.schedule).where(activations.c.id == activation.row).scalar_subquery()

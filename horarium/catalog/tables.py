@@ -230,7 +230,7 @@ Index(
     sqlite_where=text("ended_at IS NULL"),
     postgresql_where=text("ended_at IS NULL"),
 )
-# In the order of activation, with what is added up: the ceiling of all schedules is asked for at each occurrence.
+# In the order of activation, with what is added up: those of one day, where the ceiling of all schedules is exceeded.
 Index(
     "ix_activations_in_order",
     activations.c.changed_at,
@@ -241,6 +241,27 @@ Index(
     sqlite_where=text("ended_at IS NULL"),
     postgresql_where=text("ended_at IS NULL"),
 )
+# Those that an earlier release enabled, which nobody has counted yet.
+Index(
+    "ix_activations_uncounted",
+    # Each is null, but SQLite asks by it, and would look it up in the table.
+    activations.c.runs_per_month,
+    activations.c.changed_at,
+    activations.c.id,
+    activations.c.ended_at,
+    sqlite_where=text("ended_at IS NULL AND runs_per_month IS NULL"),
+    postgresql_where=text("ended_at IS NULL AND runs_per_month IS NULL"),
+)
+
+# What live activations declare, in sums by the day of their activation. A day may have several rows, some less than nothing.
+declared = Table(
+    "declared",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("day", Integer, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+)
+Index("ix_declared_day", declared.c.day, declared.c.runs)
 
 entries = Table(
     "entries",

@@ -8,6 +8,8 @@ The ceiling of one profile binds cron profiles only, each by what its calendar d
 the enabled schedules of every contract in the order of their activation, each as it was counted at its enabling or at its last
 occurrence since: those that were activated last are the ones over it. To enable a schedule again is to activate it last, and
 does not count it twice. Where such a ceiling is set, all who enable anything in the installation do so one after the other.
+As long as all together are within it nobody is over it, and that is asked first: their sum is kept. Only beyond it an
+occurrence adds up what was activated before, by days, and one by one on its own day.
 What all together declare is of every organization, so it stands in the log and in no answer to a tenant.
 """
 
@@ -83,7 +85,7 @@ def objections(
     if ceilings.total is None:
         return
     # What declares nothing adds nothing, such as an instant that has passed.
-    before = _before(connection, schedule, activation, now=now) if declared else 0
+    before = _before(connection, schedule, activation, ceilings.total, now=now) if declared else 0
     if before + declared > ceilings.total:
         looked_at = {"declared": declared, "most": ceilings.total}
         _tell(connection, schedule, activation, before=before, **looked_at)
@@ -105,9 +107,17 @@ def keep_count(connection: Connection, version: Version, activation: Activation,
         change_activation(connection, activation, runs_per_month=counted)
 
 
-def _before(connection: Connection, schedule: Schedule, activation: Activation | None, *, now: datetime) -> int:
-    """What was enabled before: an occurrence's own activation, or now, which nobody else is then until the transaction ends."""
+def _before(
+    connection: Connection, schedule: Schedule, activation: Activation | None, most: int, *, now: datetime
+) -> int:
+    """What was enabled before: an occurrence's own activation, or now, which nobody else is then until the transaction ends.
+
+    Of an occurrence it need not be known, and is told as 0, where all together are within the ceiling: then nobody is over it.
+    """
     if activation is not None:
+        everything = declared_by_all(connection)
+        if everything.uncounted == 0 and everything.runs <= most:
+            return 0
         found = declared_before(connection, activation)
         missing = uncounted(connection, before=activation, limit=COUNTED_AT_ONCE) if found.uncounted else ()
         return found.runs + sum(_count(connection, missing, now=now).values())

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, event, insert, text, update
 from structlog.testing import capture_logs
 
-from horarium.catalog import Catalog, presence
+from horarium.catalog import Catalog, declared_sums, presence
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.schedules import find_schedule, require_schedule
 from horarium.catalog.tables import activations, schedules, versions
@@ -419,7 +419,7 @@ class TestCost:
         changed = enable(own_desk)
         if own_desk.catalog.engine.dialect.name == "postgresql":
             with own_desk.catalog.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.execute(text("VACUUM ANALYZE activations"))
+                connection.execute(text("VACUUM ANALYZE activations, declared"))
         schedule = own_desk.read(require_schedule, own_desk.key)
         with noted(own_desk) as statements, capture_logs() as logs, own_desk.catalog.writing() as connection:
             version = changed.version
@@ -436,13 +436,14 @@ def assert_from_the_index(desk: Desk, statement: str, parameters: Any) -> None:
     with desk.catalog.engine.connect() as connection:
         if desk.catalog.engine.dialect.name == "sqlite":
             plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
-            assert any("COVERING INDEX ix_activations_in_order" in line for line in plan), plan
-            assert not any("SCAN activations" in line and "INDEX" not in line for line in plan), plan
+            # Of what is added up by days there are few rows, whatever is stored.
+            read = [line for line in plan if "activations" in line]
+            assert read, plan
+            assert all("SEARCH" in line and "COVERING INDEX" in line for line in read), plan
             return
         explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
         found = connection.exec_driver_sql(explain, parameters).scalar_one()
         [told] = found if isinstance(found, list) else json.loads(found)
-        assert "ix_activations_in_order" in json.dumps(told), told
         plan = told["Plan"]
         assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 20, told
 
@@ -492,6 +493,7 @@ def forget_count(connection: Connection, desk: Desk) -> None:
     """As a release left it that did not count."""
     row = require_schedule(connection, desk.key).row
     connection.execute(update(activations).where(activations.c.schedule == row).values(runs_per_month=None))
+    declared_sums.count_again(connection)
 
 
 def past(connection: Connection, desk: Desk, count: int) -> None:
@@ -513,6 +515,7 @@ def crowd(connection: Connection, count: int) -> None:
         insert(schedules), [{"id": row, "schedule_id": str(uuid.uuid4()), **key, **state} for row in rows]
     )
     connection.execute(insert(activations), [_activation(row, 1, ended_at=None) for row in rows])
+    declared_sums.count_again(connection)
 
 
 def _activation(schedule: int, generation: int, *, ended_at: datetime | None) -> dict[str, Any]:

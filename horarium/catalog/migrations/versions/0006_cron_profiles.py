@@ -27,6 +27,21 @@ def upgrade() -> None:
         sqlite_where=sa.text("ended_at IS NULL"),
         postgresql_where=sa.text("ended_at IS NULL"),
     )
+    op.create_index(
+        "ix_activations_uncounted",
+        "activations",
+        ["runs_per_month", "changed_at", "id", "ended_at"],
+        sqlite_where=sa.text("ended_at IS NULL AND runs_per_month IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL AND runs_per_month IS NULL"),
+    )
+    op.create_table(
+        "declared",
+        sa.Column("id", _KEY, nullable=False),
+        sa.Column("day", sa.Integer(), nullable=False),
+        sa.Column("runs", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_declared")),
+    )
+    op.create_index("ix_declared_day", "declared", ["day", "runs"])
     # Empty for what is enabled: a calendar is evaluated by the release that runs, so the controller fills it.
     op.add_column("activations", sa.Column("look_by", Instant(), nullable=True))
     op.create_index(
@@ -139,8 +154,9 @@ def downgrade() -> None:
     op.drop_index("ix_runtime_in_error", "runtime")
     op.drop_index("ix_activations_look_by", "activations")
     op.drop_index("ix_activations_in_order", "activations")
+    op.drop_index("ix_activations_uncounted", "activations")
     op.drop_index("ix_schedules_contract", "schedules")
-    for table in ("thread_events", "threads", "profiles"):
+    for table in ("thread_events", "threads", "profiles", "declared"):
         op.drop_table(table)
     for table, name in (
         ("runs", "event_data"),
