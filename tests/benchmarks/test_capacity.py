@@ -8,7 +8,11 @@ import pytest
 from benchmarks import cost, starts
 from benchmarks.capacity import SCHEDULES, computed, refreshed, sources
 from benchmarks.figures import plain_names
+from horarium.catalog.engine import READERS
+from horarium.catalog.postgresql import WRITERS
 from horarium.errors import Misconfigured
+from starter.setup import RETENTION
+from worker.settings import DEFAULT_CACHED_WORKFLOWS
 
 PAGE = (Path(__file__).parents[2] / "deploy" / "CAPACITY.md").read_text()
 SMALL = """\
@@ -37,6 +41,14 @@ def test_its_columns_are_for_the_numbers_that_its_head_names():
 def test_what_it_calls_measured_is_a_figure_of_the_suites(monkeypatch):
     monkeypatch.delenv("HORARIUM_BENCH", raising=False)
     assert set(sources(PAGE).values()) <= set(plain_names([*cost.names(), *starts.names()]))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "value"),
+    [("j", DEFAULT_CACHED_WORKFLOWS), ("o", 2 * (READERS + WRITERS)), ("d", RETENTION.days)],
+)
+def test_what_it_calls_set_is_as_the_code_has_it(symbol, value):
+    assert f"| {value:,} | set: " in re.search(rf"^\| `{symbol}` .*$", PAGE, re.MULTILINE)[0]
 
 
 def test_a_number_that_does_not_follow_is_found():
