@@ -72,7 +72,7 @@ def serving(api: Api) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def api(needs_node: None, database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def api(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with database.migrated(tmp_path_factory.mktemp("catalog")) as url:
         catalog = furnished_catalog(url)
         made = Api(catalog)
@@ -82,7 +82,7 @@ def api(needs_node: None, database: Database, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture(scope="module")
-def beside_the_api(api: Api) -> dict[str, str]:
+def beside_the_api(needs_node: None, api: Api) -> dict[str, str]:
     """What became of the tests that need the API."""
     with serving(api) as address:
         told = {
@@ -146,7 +146,7 @@ def test_no_lock_file_is_made():
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", CLIENT / "README.md"], ids=["README", "its own"])
-def test_the_example_of_the_readme_runs(api, page, tmp_path):
+def test_the_example_of_the_readme_runs(needs_node, api, page, tmp_path):
     """As it stands there, but for the address, the scope and where the package lies."""
     (source,) = re.findall(r"^```typescript\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     configuration = tmp_path / "weekday-review.json"
