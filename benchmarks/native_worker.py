@@ -10,7 +10,7 @@ from activities.ledger import Settlements
 from benchmarks.native_run import NATIVE_QUEUE, NativeRun
 from benchmarks.native_staging import Staging
 from horarium.catalog import Catalog
-from worker.composition import GRACE, STICKY_TIMEOUT, WORKFLOW_TASKS
+from worker.composition import GRACE, STICKY_TIMEOUT, WORKFLOW_POLLS, workflow_tuner
 from worker.connection import connect
 from worker.exit import run
 from worker.logs import configure
@@ -26,7 +26,8 @@ def native_worker(client: Client, catalog: Catalog) -> Worker:
         task_queue=NATIVE_QUEUE,
         workflows=[NativeRun],
         activities=[Staging(catalog).stage_run, settlements.settle_run, settlements.look_at_run],
-        max_concurrent_workflow_tasks=WORKFLOW_TASKS,
+        tuner=workflow_tuner(),
+        max_concurrent_workflow_task_polls=WORKFLOW_POLLS,
         max_cached_workflows=DEFAULT_CACHED_WORKFLOWS,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio.client import Client
 from temporalio.common import WorkerDeploymentVersion
-from temporalio.worker import Worker, WorkerDeploymentConfig
+from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerDeploymentConfig, WorkerTuner
 
 from activities.admission import WAITS, Admissions
 from activities.agents import AgentActivities
@@ -22,6 +22,7 @@ from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
 from worker.plugin import UNLESS_SAID_OTHERWISE, VERSIONED_WORKFLOWS, WORKFLOWS
 from worker.settings import Settings
+from worker.slots import WorkflowSlots
 
 GRACE = timedelta(seconds=5)
 """For local activities and decisions that are under way; waits for a nominal second are given up at once."""
@@ -29,7 +30,15 @@ AGENT_GRACE = timedelta(seconds=20)
 """For agents in the middle of a run; after that they are cancelled."""
 
 WORKFLOW_TASKS = 10
-"""At the same time, at the most: with more of them a restart under load starves itself by replays."""
+"""At the same time, at the most, of workflows that are not in memory: with more of them a restart under load starves itself by
+replays."""
+CACHED_WORKFLOW_TASKS = 40
+"""The same of those that are. A step holds a slot while it waits for the catalog, and with ten for all the next task of a run
+that was just admitted stood behind the steps of other schedules, on a busy machine for so long that it timed out here."""
+WORKFLOW_POLLS = 10
+"""Twice the SDK's default: as many tasks are fetched at the same time."""
+OTHER_SLOTS = 100
+"""The SDK's default: of local activities, and of what such a worker has none of."""
 STICKY_TIMEOUT = timedelta(seconds=2)
 """What a killed schedule worker costs: until then its tasks wait for it alone. The default would be ten."""
 ADMISSION_SLOTS = WAITS * 5 // 4
@@ -66,11 +75,22 @@ def schedule_worker(
             settlements.settle_run,
             settlements.look_at_run,
         ],
-        max_concurrent_workflow_tasks=WORKFLOW_TASKS,
+        tuner=workflow_tuner(),
+        max_concurrent_workflow_task_polls=WORKFLOW_POLLS,
         max_cached_workflows=settings.cached_workflows,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=GRACE,
         deployment_config=_deployment(settings),
+    )
+
+
+def workflow_tuner() -> WorkerTuner:
+    """How much a schedule worker does at the same time."""
+    return WorkerTuner.create_composite(
+        workflow_supplier=WorkflowSlots(cached=CACHED_WORKFLOW_TASKS, new=WORKFLOW_TASKS),
+        activity_supplier=FixedSizeSlotSupplier(OTHER_SLOTS),
+        local_activity_supplier=FixedSizeSlotSupplier(OTHER_SLOTS),
+        nexus_supplier=FixedSizeSlotSupplier(OTHER_SLOTS),
     )
 
 
