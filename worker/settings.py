@@ -29,6 +29,14 @@ DEFAULT_DATA = Path(".horarium")
 DEFAULT_REQUESTS_PER_SECOND = 50
 
 DEFAULT_CACHED_WORKFLOWS = 3_000
+"""What fits into 2 GiB whatever the schedules do.
+
+A schedule worker takes 112 MiB, and 100 KiB for a schedule or a run in its cache. To that come some 2 KiB for each event of the
+history: nothing of ours grows with it, so it is Temporal's core that keeps them. So 3,000 new ones take 0.4 GiB, 1.0 GiB in
+the middle of their 200 events, and 1.6 GiB if all were at the end. What was used least recently leaves the cache first. A
+wake of what is not in it asks Temporal for the history and replays it: 4 ms of CPU become 9.5 with 25 events. Idle, neither
+costs any.
+"""
 MOST_CACHED_WORKFLOWS = 1_000_000
 _CACHED = "HORARIUM_CACHED_WORKFLOWS"
 

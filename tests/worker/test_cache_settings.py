@@ -19,7 +19,7 @@ def cached(tmp_path: Path, value: str) -> int:
     return load({NAME: value}, data=tmp_path).cached_workflows
 
 
-def test_by_default_it_is_what_fits_into_half_a_gibibyte(tmp_path: Path) -> None:
+def test_by_default_it_is_what_fits_into_two_gibibytes(tmp_path: Path) -> None:
     assert load({}, data=tmp_path).cached_workflows == DEFAULT_CACHED_WORKFLOWS
     assert cached(tmp_path, "") == DEFAULT_CACHED_WORKFLOWS
 
