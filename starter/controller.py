@@ -367,6 +367,10 @@ class Controller:
         return ("error", overdue[each.row]) if state == "active" and each.row in overdue else (state, reason)
 
     async def _established(self, each: Watched) -> State:
+        is_new = each.observed is None or each.observed[0] != each.key.generation
+        # Whose first look this is has no workflow as a rule: to ask for it first would be a call more for each.
+        if is_new and await self.temporal.start_schedule(each.key):
+            return "active", None
         found = await self.temporal.describe(each.key.workflow_id)
         if found is Found.RUNNING:
             return "active", None

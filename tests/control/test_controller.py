@@ -31,6 +31,8 @@ class FakeTemporal:
         return Standing(found=await self.describe(workflow_id))
 
     async def start_schedule(self, key: ActivationKey) -> bool:
+        if key.workflow_id in self.running or key.workflow_id in self.ended:
+            return False
         self.running.add(key.workflow_id)
         return True
 

@@ -39,6 +39,11 @@ class Known:
         return Standing(found=await self.describe(workflow_id))
 
     async def start_schedule(self, key: ActivationKey) -> bool:
+        self.described[key.workflow_id] += 1  # in vain, where there is one
+        if key.workflow_id in self.broken:
+            raise self.broken[key.workflow_id]
+        if key.workflow_id in self.found:
+            return False
         self.found[key.workflow_id] = Found.RUNNING
         return True
 
