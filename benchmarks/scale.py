@@ -54,7 +54,7 @@ class Size:
     sample_seconds: float = 15
     few_seconds: float = 120
     settle_seconds: float = 20
-    each: float = 0.09
+    each: float = 0.06
 
 
 SIZES: Final[Mapping[str, Size]] = {
