@@ -20,13 +20,14 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from benchmarks.due_schedules import now
 from benchmarks.figures import Budget, Figure
-from benchmarks.installed import OURS, Installation, installation, until
+from benchmarks.installed import OURS, Installation, batches, installation, until
 from benchmarks.mixed_schedules import mixed
 from benchmarks.processes import cpu_seconds, resident_kib
 from benchmarks.progress import tell
 from benchmarks.size import FULL, SHORT, chosen
 from horarium.catalog.tables import activations, entries, runtime, schedules, sweeps
 from horarium.control.audit import audit
+from horarium.errors import NotAdmissible
 from horarium.schedule.identity import ActivationKey, Scope
 
 ESTABLISHED: Final = Budget(at_most=300)
@@ -38,6 +39,7 @@ PARTS: Final = ("schedules", "runs", "controller", "temporal")
 """Whose memory is told."""
 _CONTROLLER = "controller"
 _LOOK_EVERY = 0.5
+_TRIES = 60
 _RESTART_BEFORE = timedelta(seconds=45)
 """How long before the herd both workers are stopped: they are to be back in time, and not a minute before it."""
 
@@ -192,7 +194,17 @@ async def _wake_all(it: Installation, size: Size, together_at: datetime) -> tupl
 
 async def _enabled(it: Installation, count: int, *, together_at: datetime) -> Sequence[ActivationKey]:
     begins_at = now().replace(microsecond=0)
-    return await it.enabled_as(OURS, mixed(count, together_at=together_at, begins_at=begins_at))
+    keys: list[ActivationKey] = []
+    for some in batches(mixed(count, together_at=together_at, begins_at=begins_at)):
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                keys += await it.enabled_as(OURS, some)
+                break
+            except NotAdmissible:  # a lease of the agent can be renewed late on a busy machine
+                if not tries_left:
+                    raise
+                await asyncio.sleep(_LOOK_EVERY)
+    return keys
 
 
 async def _until_counted(it: Installation, count: Callable[[Connection], int], wanted: int, what: str) -> None:
