@@ -174,6 +174,8 @@ def test_what_has_no_right_default_has_to_be_given():
         ("image/digest", "sha256:12"),
         ("tokens/jwksUrl", "http://login.acme.example/keys"),
         ("temporal/address", "temporal-frontend"),
+        ("signIn", {"issuer": "https://login.acme.example"}),
+        ("signIn", {"issuer": "http://login.acme.example", "clientId": "horarium"}),
         ("versioning/builds", []),
         ("versioning/builds/0/id", "Build 1"),
         ("schedules/replicas", -1),
@@ -246,7 +248,9 @@ def test_no_secret_is_made_only_named(name):
     for owner in pods(name):
         assert "secretKeyRef" in variables(owner)["HORARIUM_CATALOG"]["valueFrom"]
         for variable, each in variables(owner).items():
-            if re.search(r"SECRET|PASSWORD|API_KEY", variable):
+            if variable == "HORARIUM_OIDC_CLIENT_SECRET":
+                assert each["value"] in variables(owner), "it names the variable that holds it"
+            elif re.search(r"SECRET|PASSWORD|API_KEY", variable):
                 assert "value" not in each, variable
 
 

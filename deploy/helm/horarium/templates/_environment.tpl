@@ -85,6 +85,48 @@ Names and meanings are those of deploy/README.md.
   value: {{ int64 .requestsPerSecond | quote }}
 {{- end }}
 {{- end }}
+{{- with $values.signIn }}
+{{- if .issuer }}
+- name: HORARIUM_OIDC_ISSUER
+  value: {{ .issuer | quote }}
+- name: HORARIUM_OIDC_CLIENT_ID
+  value: {{ .clientId | quote }}
+{{- if .secretName }}
+# Names the next one, which holds it.
+- name: HORARIUM_OIDC_CLIENT_SECRET
+  value: HORARIUM_SECRET_OIDC
+- name: HORARIUM_SECRET_OIDC
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secretName }}
+      key: {{ .secretKey }}
+{{- end }}
+{{- if .organization }}
+- name: HORARIUM_OIDC_ORGANIZATION
+  value: {{ .organization | quote }}
+{{- end }}
+{{- if .subjectClaim }}
+- name: HORARIUM_OIDC_SUBJECT_CLAIM
+  value: {{ .subjectClaim | quote }}
+{{- end }}
+{{- if .organizationClaim }}
+- name: HORARIUM_OIDC_ORGANIZATION_CLAIM
+  value: {{ .organizationClaim | quote }}
+{{- end }}
+{{- if .scopeClaim }}
+- name: HORARIUM_OIDC_SCOPE_CLAIM
+  value: {{ .scopeClaim | quote }}
+{{- end }}
+{{- if .scopes }}
+- name: HORARIUM_OIDC_SCOPES
+  value: {{ .scopes | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if $values.temporalUi }}
+- name: HORARIUM_TEMPORAL_UI
+  value: {{ $values.temporalUi | quote }}
+{{- end }}
 {{- end }}
 {{- if has .component (list "schedules" "runs" "controller" "agents") }}
 - name: HORARIUM_METRICS_HOST
