@@ -33,9 +33,7 @@ class Dates:
     def __init__(self, rule: Rule) -> None:
         self._by_first_weekday = _days_by_first_weekday(rule.day_of_month, rule.day_of_week, either=rule.either_day)
         self._months = rule.month
-        self._months_after = tuple(
-            tuple(month for month in range(after + 1, 13) if rule.month >> month & 1) for after in range(13)
-        )
+        self._months_after = _months_after(rule.month)
         self._years = rule.year & _years_with_a_date(self._by_first_weekday, rule.month)
         self._every_year = self._years == EVERY_YEAR
 
@@ -96,6 +94,14 @@ def _leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
+# What follows is asked again and again for a few masks: most of many calendars are of every day or of weekdays.
+@lru_cache(maxsize=4_096)
+def _months_after(months: int) -> tuple[tuple[int, ...], ...]:
+    """Give the selected months behind each month, and behind none."""
+    return tuple(tuple(month for month in range(after + 1, 13) if months >> month & 1) for after in range(13))
+
+
+@lru_cache(maxsize=512)
 def _days_by_first_weekday(days: int, weekdays: int, *, either: bool) -> tuple[int, ...]:
     """Give the selected days of a month of 31 days, for each weekday that its first day can be."""
     found = []

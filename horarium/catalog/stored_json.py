@@ -22,7 +22,8 @@ def stored_json(text: str, *, what: str, at: str = "") -> Any:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise _unreadable(f"{what} is no JSON: {error}.", at) from error
-    if _is_deeper(value, MAX_STORED_DEPTH):
+    # Nothing is nested deeper than there are brackets to open it.
+    if text.count("{") + text.count("[") > MAX_STORED_DEPTH and _is_deeper(value, MAX_STORED_DEPTH):
         raise _unreadable(f"{what} is nested deeper than {MAX_STORED_DEPTH} objects and lists.", at)
     return value
 

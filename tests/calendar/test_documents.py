@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horarium import InvalidSchedule, parse_calendar
+from horarium.calendar import documents
 from horarium.calendar.documents import MAX_STEP
 from horarium.calendar.faults import MAX_FAULTS, shown
 
@@ -365,3 +366,27 @@ def test_a_good_document_with_one_place_spoilt_is_parsed_or_refused(data):
     if refusal_of(document) is None:
         found = parse_calendar(document).after(datetime(2026, 6, 1, tzinfo=UTC))
         assert found is None or found > datetime(2026, 6, 1, tzinfo=UTC)
+
+
+RANGES = st.fixed_dictionaries(
+    {"start": st.integers(-1, 61), "end": st.integers(-1, 61), "step": st.sampled_from([1, 2, 7, 60, MAX_STEP])}
+)
+SPOILT = st.dictionaries(st.sampled_from(["start", "end", "step", "by"]), LEAVES, max_size=4)
+FIELDS = st.lists(RANGES | RANGES | RANGES | SPOILT | JSON, max_size=5) | JSON
+
+
+@given(st.dictionaries(st.sampled_from([*GOOD["calendars"][0], "year"]), FIELDS, max_size=3))
+def test_a_field_without_a_fault_is_read_as_if_each_part_had_been_looked_at(fields):
+    """What is read the short way, and what is told of the rest, is the same as the long way gives."""
+    document = changed("/calendars/0", {**GOOD["calendars"][0], **fields})
+
+    def read() -> object:
+        try:
+            return parse_calendar(document)
+        except InvalidSchedule as refused:
+            return refused.faults
+
+    short = read()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(documents, "_plain_field", lambda _field, _value: None)
+        assert read() == short
