@@ -39,7 +39,7 @@ from benchmarks.stored_schedules import ENGINES, SCOPE, store
 from horarium.catalog import Catalog
 from horarium.schedule.identity import ActivationKey, RunKey, schedule_key
 
-EVERY = 10
+EVERY = 8
 """Seconds between two occurrences of a schedule: more than a run is staged ahead, so that none waits for the one before."""
 EVENTS_OF_SCHEDULE, EVENTS_OF_RUN = Budget(at_most=8), Budget(at_most=18)
 """DESIGN.md, section 15."""
@@ -54,7 +54,7 @@ class Sizes:
     """How many schedules, how many occurrences of each, how many occurrences in a catalog alone; and what idles."""
 
     schedules: int = 10
-    occurrences: int = 30
+    occurrences: int = 27
     """A history is continued after some 25."""
     stored: int = 2_000
     engines: tuple[str, ...] = tuple(ENGINES)

@@ -128,6 +128,9 @@ def test_a_load_is_due_so_often_in_each_of_its_seconds():
     again = replace(load, again=True)
     assert again.due(NOON) == [(NOON, later)] * 3
     assert again.count == 3
+    settling = replace(again, seconds=1, settling=1)
+    assert settling.due(NOON) == again.due(NOON)
+    assert settling.count == 3
 
 
 @pytest.mark.parametrize("instant", [NOON, NOON.replace(hour=23, minute=59, second=58)])
@@ -265,6 +268,13 @@ class Installed:
 def taken(slow, monkeypatch):
     monkeypatch.setattr("benchmarks.starts.now", slow.clock.now)
     return asyncio.run(Turn(Installed(), slow, begin_within=1).take(Load(per_second=2)))
+
+
+def test_runs_of_the_time_in_which_a_load_settles_are_not_counted(monkeypatch):
+    slow = Slow(Clock())
+    monkeypatch.setattr("benchmarks.starts.now", slow.clock.now)
+    turn = Turn(Installed(), slow, begin_within=1)
+    assert asyncio.run(turn.take(Load(per_second=1, seconds=2, settling=1))) == [1, 2]
 
 
 def test_what_was_not_ready_before_it_was_due_is_taken_down_and_made_again_with_more_time(monkeypatch):
