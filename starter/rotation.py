@@ -27,16 +27,22 @@ class Rotation:
     _after: str | None = None
     _began_at: datetime | None = None
     _clean: bool = True
+    _is_out: bool = False
 
     async def page(self, *, now: datetime, limit: int) -> Sequence[Watched]:
         """Those whose turn it is. `done` has to be called once they were looked at."""
         if self._began_at is None:
             self._began_at, self._clean = now, True
+        if self._is_out:
+            # Whoever had the last page came to no end with it.
+            self._clean = False
+        self._is_out = True
         live, self._after = await self.catalog.read(sweeping.live_page, self.scope, after=self._after, limit=limit)
         return live
 
     async def done(self, *, clean: bool) -> bool:
         """What was seen of the last page is written down, unless it was not `clean`; whether that was the end of the round."""
+        self._is_out = False
         self._clean &= clean
         if self._after is not None:
             return False

@@ -85,6 +85,24 @@ async def test_when_each_was_looked_at_is_told_at_the_end_of_a_round_by_its_begi
     assert told == [None] * 3 + [at(0)] * 4 + [at(20)]
 
 
+async def test_a_round_in_which_a_page_was_lost_is_none(catalog, desks, few, monkeypatch):
+    clock = Clock()
+    one, _ = await established(catalog, desks, clock)
+    really, told = one.punctuality.overdue, []
+
+    async def fails_once(live, *, now):
+        if number == 2:
+            raise RuntimeError("lost")
+        return await really(live, now=now)
+
+    monkeypatch.setattr(module.Punctuality, "overdue", lambda _self, live, *, now: fails_once(live, now=now))
+    for number in range(8):
+        clock.now = at(5 * number)
+        await one.sweep()
+        told.append(swept_at(catalog))
+    assert told == [None] * 7 + [at(20)]
+
+
 async def test_a_list_that_does_not_answer_hides_nothing_else(catalog, desks, few):
     clock = Clock()
     one, temporal = await established(catalog, desks, clock)
