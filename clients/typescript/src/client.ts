@@ -193,7 +193,13 @@ export class Schedules {
     return this.#caller.send(reading("listing of schedules", scope, ["schedules"], asked), "Directory");
   }
 
-  async #change(operation: string, part: string, scope: Scope, request: unknown, key: string): Promise<ScheduleReceipt> {
+  async #change(
+    operation: string,
+    part: string,
+    scope: Scope,
+    request: unknown,
+    key: string,
+  ): Promise<ScheduleReceipt> {
     const call = changing(operation, scope, ["schedules", namedSchedule(request), part], request, key);
     return this.#caller.send(call, "ScheduleReceipt");
   }

@@ -178,7 +178,13 @@ export class OutcomeUnknown extends HorariumError {
   /** Why nothing is known. `cause` has the error behind it. */
   readonly because: string;
 
-  constructor(operation: string, key: string, request: { readonly [name: string]: unknown }, because: string, cause?: unknown) {
+  constructor(
+    operation: string,
+    key: string,
+    request: { readonly [name: string]: unknown },
+    because: string,
+    cause?: unknown,
+  ) {
     super(
       "outcome_unknown",
       `Whether the ${operation} was carried out is not known: ${because}`,
@@ -257,22 +263,26 @@ export function problemOf(
   const code = text(document["code"]) || "unknown";
   const found = Array.isArray(document["errors"]) ? document["errors"].filter(isObject) : [];
   const kind = classOf(code, status);
-  return new kind(code, text(document["detail"]) || text(document["title"]) || `The server answered with status ${status}.`, {
-    status,
-    nextStep: text(document["next_step"]),
-    faults: found.map((each) => ({
-      pointer: text(each["pointer"]),
-      code: text(each["code"]),
-      sentence: text(each["detail"]),
-    })),
-    objections: found.map((each) => ({
-      code: text(each["code"]),
-      sentence: text(each["detail"]),
-      evidence: isObject(each["evidence"]) ? each["evidence"] : {},
-    })),
-    retryAfterMs,
-    problem: document,
-  });
+  return new kind(
+    code,
+    text(document["detail"]) || text(document["title"]) || `The server answered with status ${status}.`,
+    {
+      status,
+      nextStep: text(document["next_step"]),
+      faults: found.map((each) => ({
+        pointer: text(each["pointer"]),
+        code: text(each["code"]),
+        sentence: text(each["detail"]),
+      })),
+      objections: found.map((each) => ({
+        code: text(each["code"]),
+        sentence: text(each["detail"]),
+        evidence: isObject(each["evidence"]) ? each["evidence"] : {},
+      })),
+      retryAfterMs,
+      problem: document,
+    },
+  );
 }
 
 /** Whether a value is an object and no list. */

@@ -5,7 +5,18 @@ import { test } from "node:test";
 
 import { UnexpectedAnswer } from "horarium";
 
-import { CALLS, DIRECTORY, ENVIRONMENT, failing, PUBLICATION, RECEIPT, RECORD, SCHEDULE, SCOPE, serve } from "./wire.js";
+import {
+  CALLS,
+  DIRECTORY,
+  ENVIRONMENT,
+  failing,
+  PUBLICATION,
+  RECEIPT,
+  RECORD,
+  SCHEDULE,
+  SCOPE,
+  serve,
+} from "./wire.js";
 
 test("what a newer server says more is kept and disturbs nothing", async (t) => {
   for (const { call, answer } of CALLS) {
@@ -27,7 +38,10 @@ test("a text of any characters arrives as it was sent", async (t) => {
   const names = ["é😀", "\\ud800", "back\\slash \\\\ud800", "\u0000", "__proto__"];
   for (const name of names) {
     const document = { ...RECORD, published_by: name };
-    const escaped = JSON.stringify(document).replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const escaped = JSON.stringify(document).replace(
+      /[^\x20-\x7e]/g,
+      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
     const record = await (await serve(t, escaped)).client().schedules.get(SCOPE, SCHEDULE);
     assert.equal(record.published_by, name);
   }

@@ -8,7 +8,16 @@ import { randomUUID } from "node:crypto";
 import http from "node:http";
 import { test as nodeTest } from "node:test";
 
-import { Client, Conflict, Forbidden, Invalid, InvalidSchedule, NotFound, OutcomeUnknown, Unauthenticated } from "horarium";
+import {
+  Client,
+  Conflict,
+  Forbidden,
+  Invalid,
+  InvalidSchedule,
+  NotFound,
+  OutcomeUnknown,
+  Unauthenticated,
+} from "horarium";
 
 import { failing, serve } from "./wire.js";
 
@@ -191,7 +200,8 @@ test("all faults of a configuration are told at once", async () => {
   const error = await failing(us.schedules.publish(api.scope, request, randomUUID()));
   assert.ok(error instanceof Invalid && !(error instanceof InvalidSchedule));
   const places = error.faults.map((each) => each.pointer);
-  for (const place of ["/configuration/name", "/configuration/calendar"]) assert.ok(places.includes(place), places.join());
+  for (const place of ["/configuration/name", "/configuration/calendar"])
+    assert.ok(places.includes(place), places.join());
 });
 
 test("list takes a limit, a cursor and include_retired, and goes on with next_cursor", async () => {
@@ -209,7 +219,7 @@ test("list takes a limit, a cursor and include_retired, and goes on with next_cu
   }
   const walk = async (options) => {
     const found = [];
-    for (let after = null; ; ) {
+    for (let after = null; ;) {
       const { schedules, next_cursor } = await us.schedules.list(api.scope, { ...options, after });
       assert.ok(schedules.length <= options.limit);
       found.push(...schedules);
@@ -259,7 +269,12 @@ async function lossy(t, { answer }) {
 }
 
 test("a lost answer is recovered by the same key and body", async (t) => {
-  for (const key of [randomUUID(), `${randomUUID()}a/b c?d#e%2F&f=g`, `${randomUUID()}/..`, randomUUID().padEnd(200, "~")]) {
+  for (const key of [
+    randomUUID(),
+    `${randomUUID()}a/b c?d#e%2F&f=g`,
+    `${randomUUID()}/..`,
+    randomUUID().padEnd(200, "~"),
+  ]) {
     const { us, sent } = await lossy(t, { answer: true });
     const request = await publication(us);
     const unknown = await failing(us.schedules.publish(api.scope, request, key));
@@ -305,15 +320,18 @@ test("a reset can refuse recovery", async () => {
   await us.schedules.publish(api.scope, request, key);
   const { org_id, environment_id } = api.scope;
   const { expected_environment_epoch, expected_reset_generation } = request;
-  const reset = await fetch(`${api.address}/v1/organizations/${org_id}/environments/${environment_id}/authority/reset`, {
-    method: "POST",
-    headers: {
-      Authorization: `Bearer ${api.tokens.operator}`,
-      "Content-Type": "application/json",
-      "Idempotency-Key": randomUUID(),
+  const reset = await fetch(
+    `${api.address}/v1/organizations/${org_id}/environments/${environment_id}/authority/reset`,
+    {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${api.tokens.operator}`,
+        "Content-Type": "application/json",
+        "Idempotency-Key": randomUUID(),
+      },
+      body: JSON.stringify({ because: "tested", expected_environment_epoch, expected_reset_generation }),
     },
-    body: JSON.stringify({ because: "tested", expected_environment_epoch, expected_reset_generation }),
-  });
+  );
   assert.equal(reset.status, 201, await reset.text());
   const error = await failing(us.schedules.publish(api.scope, request, key));
   assert.ok(error instanceof Conflict);

@@ -10,7 +10,8 @@ import { fileURLToPath } from "node:url";
 import { compile, compiler, digestOf, NOTE, present } from "../build.js";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const skip = compiler() === undefined && "the pinned TypeScript is not installed: run `npm install` in clients/typescript";
+const skip =
+  compiler() === undefined && "the pinned TypeScript is not installed: run `npm install` in clients/typescript";
 
 test("dist is built from these sources and was not changed by hand", () => {
   const noted = JSON.parse(readFileSync(join(ROOT, "dist", NOTE), "utf8"));

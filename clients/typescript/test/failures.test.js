@@ -9,7 +9,19 @@ import { gzipSync } from "node:zlib";
 import * as horarium from "horarium";
 import { Client, codes, HorariumError, OutcomeUnknown, Problem, UnexpectedAnswer, Unreachable } from "horarium";
 
-import { CALLS, deadAddress, ENVIRONMENT, failing, MUTATIONS, PUBLICATION, RECEIPT, SCHEDULE, SCOPE, serve, serveSocket } from "./wire.js";
+import {
+  CALLS,
+  deadAddress,
+  ENVIRONMENT,
+  failing,
+  MUTATIONS,
+  PUBLICATION,
+  RECEIPT,
+  SCHEDULE,
+  SCOPE,
+  serve,
+  serveSocket,
+} from "./wire.js";
 
 async function refused(t, status, document, headers) {
   const server = await serve(t, document, { status, headers });
@@ -99,7 +111,12 @@ test("a problem of another form than promised is still told", async (t) => {
 
 test("the wait that the server asks for is told, and is a day at the most", async (t) => {
   const waits = async (header) => {
-    const error = await refused(t, 429, { code: "rate_limited" }, header === undefined ? {} : { "Retry-After": header });
+    const error = await refused(
+      t,
+      429,
+      { code: "rate_limited" },
+      header === undefined ? {} : { "Retry-After": header },
+    );
     return error.retryAfterMs;
   };
   const day = 24 * 60 * 60 * 1_000;
@@ -118,9 +135,11 @@ const LOST = {
   "no answer at all": (socket) => socket.end(),
   "a connection that is cut": (socket) => socket.resetAndDestroy(),
   "half an answer": (socket) => socket.end('HTTP/1.1 201 Created\r\nContent-Length: 500\r\n\r\n{"receipt'),
-  "half an answer in chunks": (socket) => socket.end("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"),
+  "half an answer in chunks": (socket) =>
+    socket.end("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"),
   "no HTTP": (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
-  "another protocol": (socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"),
+  "another protocol": (socket) =>
+    socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"),
 };
 
 test("a server that drops its response has seen exactly one request, and the outcome is unknown", async (t) => {
@@ -131,7 +150,11 @@ test("a server that drops its response has seen exactly one request, and the out
       assert.ok(error instanceof OutcomeUnknown, `${how}: ${error.stack}`);
       assert.deepEqual([error.outcomeUnknown, error.code, error.status], [true, "outcome_unknown", undefined]);
       assert.deepEqual([error.key, error.request], ["k 1", request]);
-      for (const advice of ["Keep the key 'k 1'", "Inspect the current state", "retry the same body and key explicitly"]) {
+      for (const advice of [
+        "Keep the key 'k 1'",
+        "Inspect the current state",
+        "retry the same body and key explicitly",
+      ]) {
         assert.ok(error.message.includes(advice));
       }
       assert.ok(error.cause instanceof Error);
@@ -280,7 +303,10 @@ test("an answer of more bytes than any page has is read no further", async (t) =
 });
 
 test("a compressed answer, which was not asked for, is not believed", async (t) => {
-  const server = await serve(t, gzipSync(JSON.stringify(RECEIPT)), { status: 201, headers: { "Content-Encoding": "gzip" } });
+  const server = await serve(t, gzipSync(JSON.stringify(RECEIPT)), {
+    status: 201,
+    headers: { "Content-Encoding": "gzip" },
+  });
   assert.ok((await failing(server.client().schedules.publish(SCOPE, PUBLICATION, "k"))) instanceof OutcomeUnknown);
   assert.equal(server.requests[0].headers["accept-encoding"], "identity");
 });

@@ -6,7 +6,21 @@ import vm from "node:vm";
 
 import { Client, InvalidSchedule, InvalidScope, Misconfigured } from "horarium";
 
-import { CALLS, CHANGE, ENVIRONMENT, failing, MUTATIONS, PUBLICATION, RECEIPT, RECORD, RETIREMENT, ROOT, SCHEDULE, SCOPE, serve } from "./wire.js";
+import {
+  CALLS,
+  CHANGE,
+  ENVIRONMENT,
+  failing,
+  MUTATIONS,
+  PUBLICATION,
+  RECEIPT,
+  RECORD,
+  RETIREMENT,
+  ROOT,
+  SCHEDULE,
+  SCOPE,
+  serve,
+} from "./wire.js";
 
 const MAX_DOCUMENT_BYTES = 256 * 1024;
 
@@ -144,7 +158,9 @@ test("what cannot be a key is refused before anything is sent", async (t) => {
 
 /** Schedules whose mutations are called with this key, undefined too. */
 function keyed(schedules, key) {
-  return Object.fromEntries(MUTATIONS.map(({ name }) => [name, (scope, request) => schedules[name](scope, request, key)]));
+  return Object.fromEntries(
+    MUTATIONS.map(({ name }) => [name, (scope, request) => schedules[name](scope, request, key)]),
+  );
 }
 
 test("a request that is no JSON is refused with its place and before anything is sent", async (t) => {
@@ -214,7 +230,10 @@ test("a member that is undefined is left out, and one of any name is kept", asyn
   const configuration = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}');
   const request = { ...PUBLICATION, configuration, foreign, left_out: undefined };
   await server.client().schedules.publish(SCOPE, request, "k");
-  assert.deepEqual(JSON.parse(server.requests[0].body), JSON.parse(JSON.stringify({ ...PUBLICATION, configuration, foreign })));
+  assert.deepEqual(
+    JSON.parse(server.requests[0].body),
+    JSON.parse(JSON.stringify({ ...PUBLICATION, configuration, foreign })),
+  );
   assert.match(server.requests[0].body, /"__proto__":\{"polluted":true\}/);
 });
 

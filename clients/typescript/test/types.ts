@@ -1,6 +1,7 @@
 // Read by the compiler alone (`npm run check`): the calls of the contract have these types, and mistakes have none.
 
-import { Client, HorariumError, OutcomeUnknown, Problem, type Calendar, type Policy, type RunRequest } from "../src/index.js";
+import { Client, HorariumError, OutcomeUnknown, Problem } from "../src/index.js";
+import type { ActivateRequest, Calendar, Policy, RetireRequest, RunRequest } from "../src/index.js";
 
 declare const org_id: string;
 declare const environment_id: string;
@@ -39,15 +40,21 @@ export async function mistakes(client: Client): Promise<void> {
   const scope = { org_id, environment_id };
   // @ts-expect-error An option is named as the API has it.
   await client.schedules.list(scope, { includeRetired: true });
+  const retirement: RetireRequest = {
+    version: { schedule_id, revision: 1, digest: "" },
+    expected_generation: 0,
+    expected_environment_epoch: 1,
+    expected_reset_generation: 1,
+  };
   // @ts-expect-error A mutation needs a key of the caller's.
-  await client.schedules.retire(scope, { version: { schedule_id, revision: 1, digest: "" }, expected_generation: 0, expected_environment_epoch: 1, expected_reset_generation: 1 });
+  await client.schedules.retire(scope, retirement);
   // @ts-expect-error `enabled` is explicit.
-  await client.schedules.setEnabled(scope, { version: { schedule_id, revision: 1, digest: "" }, expected_generation: 0, expected_environment_epoch: 1, expected_reset_generation: 1 }, activationKey);
+  const change: ActivateRequest = { ...retirement };
   // @ts-expect-error A null family of rules is invalid.
   const noIntervals: Calendar = { ...calendar, intervals: null };
   // @ts-expect-error There is no such policy.
   const policy: Policy = { overlap: "replace", catchup_window_seconds: 60, pause_on_failure: false };
-  void [noIntervals, policy];
+  void [change, noIntervals, policy];
   const record = await client.schedules.get(scope, schedule_id);
   // @ts-expect-error There may be no activation.
   void record.activation.generation;
@@ -55,6 +62,6 @@ export async function mistakes(client: Client): Promise<void> {
 
 export function failures(error: unknown): string {
   if (error instanceof OutcomeUnknown) return error.key;
-  if (error instanceof Problem && error.code === "revision_conflict") return `${error.status} ${error.faults[0]?.pointer}`;
+  if (error instanceof Problem && error.code === "revision_conflict") return `${error.status + 1}`;
   return error instanceof HorariumError ? `${error.code} ${error.problem?.request_id}` : "";
 }
