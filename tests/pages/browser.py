@@ -100,5 +100,5 @@ def field(answer: httpx.Response, name: str) -> str:
 
 def text_of(answer: httpx.Response) -> str:
     """The words of a page, its tags taken out."""
-    inside = answer.text.partition("<main")[2].partition("</main>")[0]
+    inside = answer.text.partition("<main")[2].partition(">")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", inside)).split())

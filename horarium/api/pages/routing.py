@@ -65,6 +65,8 @@ def refusal(request: Request, error: HorariumError) -> Response:
     rejected = problems.as_rejected(error)
     if isinstance(error, Misconfigured) or rejected.code == "catalog_unavailable":
         _logger.error("installation_fails", error=str(error), request_id=request.state.request_id)
+    if rejected.code == "environment_not_found":
+        request.state.visit = None  # there is nothing to go around in
     answer = site_of(request).page(
         request,
         "refused.html",

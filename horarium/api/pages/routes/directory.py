@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from horarium.api.bodies import Id
+from horarium.api.pages.choices import ChosenStanding
 from horarium.api.pages.routing import page_router
 from horarium.api.pages.visits import Visited
 from horarium.catalog.directory import Standing
@@ -18,7 +19,7 @@ SCHEDULES_ON_A_PAGE = 25
 @router.get("/schedules")
 async def list_schedules(
     visit: Visited,
-    state: Standing | None = None,
+    state: ChosenStanding = None,
     text: Annotated[str, Query(max_length=MAX_TEXT)] = "",
     after: Id | None = None,
 ) -> Response:

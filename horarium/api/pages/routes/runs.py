@@ -7,6 +7,7 @@ from fastapi import Query, Response
 
 from horarium.api.bodies import uuid_in_path
 from horarium.api.cursors import MAX_LENGTH, cursor_text, read_cursor
+from horarium.api.pages.choices import ChosenDispositions
 from horarium.api.pages.routing import page_router
 from horarium.api.pages.visits import Visit, Visited
 from horarium.catalog.pages import Wanted
@@ -23,7 +24,7 @@ LINES_ON_A_PAGE = 50
 @router.get("/runs")
 async def list_runs(
     visit: Visited,
-    disposition: Annotated[list[Disposition], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
+    disposition: Annotated[ChosenDispositions, Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
     only: Annotated[str, Query(pattern="^(|runs)$")] = "",
     after: Annotated[str | None, Query(max_length=MAX_LENGTH)] = None,
 ) -> Response:
