@@ -1,6 +1,7 @@
 """What the product knows: the names of its settings, its commands with their options. What is deployed may name no others."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def refusal(arguments: Sequence[str]) -> str | None:
     try:
         command.make_context(name, left)
     except Exception as error:  # noqa: BLE001 - click's errors, whichever copy of click typer brings
+        if getattr(error, "exit_code", 1) == 0:
+            return None  # it has told its help
         return f"{name}: {getattr(error, 'message', None) or error!r}"
     return None
 
@@ -58,9 +61,25 @@ def commands_in(text: str) -> Iterator[list[str]]:
     blocks = re.findall(r"^```(?:sh|shell|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     spans = re.findall(r"`(horarium [^`]+)`", text)
     for line in [line for block in blocks for line in block.replace("\\\n", " ").splitlines()] + spans:
-        plain = line.split(" #")[0]
-        for piece in re.split(r"\|\|?|&&|;|\$\(|\)", plain):
-            words = piece.split()
-            if "horarium" in words and not words[0].startswith("#"):
-                at = words.index("horarium")
-                yield [word.strip("'\"") for word in words[at + 1 :] if not word.startswith((">", "<"))]
+        for words in simple_commands(line):
+            if "horarium" in words:
+                yield words[words.index("horarium") + 1 :]
+
+
+def simple_commands(line: str) -> Iterator[list[str]]:
+    """The words of each command of a line of shell, without what is redirected and without comments."""
+    reader = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+    reader.whitespace_split = True
+    words: list[str] = []
+    redirected = False
+    for word in reader:
+        if set(word) <= set("<>"):
+            redirected = True
+        elif set(word) <= set("();|&"):
+            yield words
+            words = []
+        elif redirected:
+            redirected = False
+        else:
+            words.append(word)
+    yield words

@@ -24,3 +24,8 @@ def test_a_command_an_option_or_an_argument_that_is_not_there_is_refused():
 def test_commands_are_found_in_fences_and_between_backticks():
     text = "Use `horarium pause ID`.\n\n```sh\n# horarium nothing\nX=1 horarium audit --grace 5 | tail -1  # all\n```\n"
     assert list(commands_in(text)) == [["audit", "--grace", "5"], ["pause", "ID"]]
+
+
+def test_a_line_of_shell_is_read_as_a_shell_reads_it():
+    line = "x=$(horarium list > /dev/null) && horarium authority stop --because 'A; b' > out || true"
+    assert list(commands_in(f"```sh\n{line}\n```\n")) == [["list"], ["authority", "stop", "--because", "A; b"]]
