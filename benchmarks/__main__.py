@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import api_speed, calendar_speed, cost, growth, starts
+from benchmarks import api_speed, calendar_speed, cost, fairness, growth, starts
 from benchmarks.capacity import refreshed
 from benchmarks.growth_plot import drawn
 from benchmarks.machine import machine
@@ -25,10 +25,11 @@ from horarium.errors import Misconfigured
 
 SUITES: Final[Mapping[str, Suite]] = {
     "calendar": Suite(measure=calendar_speed.measure, names=calendar_speed.names, minutes=1),
-    "api": Suite(measure=api_speed.measure, names=api_speed.names, minutes=6),
-    "starts": Suite(measure=starts.measure, names=starts.names, minutes=25),
-    "cost": Suite(measure=cost.measure, names=cost.names, minutes=12),
-    "growth": Suite(measure=growth.measure, names=growth.names, minutes=12),
+    "api": Suite(measure=api_speed.measure, names=api_speed.names, minutes=4),
+    "starts": Suite(measure=starts.measure, names=starts.names, minutes=33),
+    "fairness": Suite(measure=fairness.measure, names=fairness.names, minutes=8),
+    "cost": Suite(measure=cost.measure, names=cost.names, minutes=10),
+    "growth": Suite(measure=growth.measure, names=growth.names, minutes=7),
 }
 """In the order in which they run. All of them are what runs where none is named."""
 KEPT: Final = {FULL: Path("build/bench.jsonl"), SHORT: Path("build/bench-short.jsonl")}

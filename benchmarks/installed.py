@@ -180,17 +180,19 @@ class Installation:
 
 @asynccontextmanager
 async def installation(
-    *, dynamic_config: Mapping[str, Any] | None = None, beside: Sequence[str] = ()
+    *, dynamic_config: Mapping[str, Any] | None = None, beside: Sequence[str] = (), further: Sequence[Scope] = ()
 ) -> AsyncIterator[Installation]:
     """An installation that runs, in a folder that is removed afterwards.
 
     `dynamic_config` is for the Temporal server, `beside` names modules that are run as processes of the installation too.
+    `further` are environments in addition to the two, each with a controller of its own.
     """
+    scopes = (OURS, PEERS, *further)
     with TemporaryDirectory(prefix="horarium-bench-") as name:
         folder = Path(name)
         server = TemporalServer(folder, port=0, headless=True, dynamic_config=dynamic_config)
         settings = replace(load({}, data=folder), scope=OURS)
-        for scope in (OURS, PEERS):
+        for scope in scopes:
             _prepare(replace(settings, scope=scope))
         await server.start()
         catalog = Catalog.open(settings.catalog_url)
@@ -208,9 +210,8 @@ async def installation(
                 others={
                     **{module: _child(module, (module,), settings, server) for module in beside},
                     "controller": _child("controller", ("starter", "controller"), settings, server),
-                    **{
-                        f"agents of {scope.environment_id}": _agents(scope, settings, server) for scope in (OURS, PEERS)
-                    },
+                    **{_controller_of(scope): _controller(scope, settings, server) for scope in further},
+                    **{_agents_of(scope): _agents(scope, settings, server) for scope in scopes},
                 },
             )
             await it.start()
@@ -257,9 +258,21 @@ def _prepare(settings: Settings) -> None:
     (settings.content.outputs / OUTPUT_TARGET).mkdir()
 
 
+def _controller_of(scope: Scope) -> str:
+    return f"controller-{scope.org_id}-{scope.environment_id}"
+
+
+def _controller(scope: Scope, settings: Settings, server: TemporalServer) -> Child:
+    return _child(_controller_of(scope), ("starter", "controller"), replace(settings, scope=scope), server)
+
+
+def _agents_of(scope: Scope) -> str:
+    return f"agents-{scope.org_id}-{scope.environment_id}"
+
+
 def _agents(scope: Scope, settings: Settings, server: TemporalServer) -> Child:
     arguments = ("worker", "agents", stamping_agent.__name__)
-    return _child(f"agents-{scope.environment_id}", arguments, replace(settings, scope=scope), server)
+    return _child(_agents_of(scope), arguments, replace(settings, scope=scope), server)
 
 
 def _child(name: str, arguments: tuple[str, ...], settings: Settings, server: TemporalServer) -> Child:

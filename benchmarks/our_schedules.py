@@ -12,15 +12,15 @@ class OurSchedules:
     """A schedule for each of what is due. What the controller does meanwhile is part of what is measured."""
 
     name: ClassVar[str] = "ours"
-    scope: ClassVar[Scope] = OURS
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: Installation, scope: Scope = OURS) -> None:
+        self.scope = scope
         self._installation = installation
         self._keys: list[ActivationKey] = []
 
     async def set_up(self, due: Sequence[Instants]) -> list[RunKey]:
         """Enable them, and wait until each one's workflow sleeps; the runs that will begin, in the order of `due`."""
-        self._keys = await self._installation.enabled_as(OURS, [configuration(*each) for each in due])
+        self._keys = await self._installation.enabled_as(self.scope, [configuration(*each) for each in due])
         await self._installation.asleep([key.workflow_id for key in self._keys])
         return [
             RunKey(activation=key, nominal_time=instant)
