@@ -90,9 +90,13 @@ def _names_of_idling(sizes: idle.Sizes) -> list[str]:
         for enabled in (sizes.few, sizes.enabled)
     ]
     parts = ("all processes", "Temporal server", "controller", "both workers")
+    kept, *others = (each.name for each in idle.memory(seen, capacity=sizes.enabled))
     return [
-        *(each.name for each in idle.memory(seen, capacity=sizes.enabled)),
+        kept,
+        f"memory of the schedule worker per schedule beyond a full cache ({sizes.few})",
+        *others,
         *(f"idle CPU with {sizes.enabled:,} enabled, {part}" for part in parts),
+        f"CPU of a schedule worker that starts, and {sizes.settle_seconds:g} s more, with {sizes.enabled:,} asleep",
     ]
 
 
