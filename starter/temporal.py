@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import Priority, VersioningBehavior, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -79,17 +81,18 @@ class Temporal:
 
     async def look_at(self, workflow_id: str) -> Standing:
         """How a workflow stands, and who may go on with it, by its id."""
+        request = DescribeWorkflowExecutionRequest(
+            namespace=self.client.namespace, execution=WorkflowExecution(workflow_id=workflow_id)
+        )
         try:
-            description = await self.client.get_workflow_handle(workflow_id).describe()
+            # A handle would read summary, memo and search attributes too: a quarter of what a look costs here.
+            answer = await self.client.workflow_service.describe_workflow_execution(request, retry=True)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return Standing(found=Found.ABSENT)
             raise
-        assert description.status is not None
-        return Standing(
-            found=_STATUS[description.status],
-            pinned_to=_pinned_to(description.raw_description.workflow_execution_info),
-        )
+        info = answer.workflow_execution_info
+        return Standing(found=_STATUS[WorkflowExecutionStatus(info.status)], pinned_to=_pinned_to(info))
 
     async def closed_schedules(self, scope: Scope, *, since: datetime, limit: int) -> Sequence[ClosedSchedule]:
         """Workflows of an environment's schedules that are listed as closed since then, so many at the most, in one call.
