@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import api_speed, calendar_speed, cost, fairness, growth, starts
+from benchmarks import api_speed, calendar_speed, cost, fairness, growth, scale, starts
 from benchmarks.capacity import refreshed
 from benchmarks.growth_plot import drawn
 from benchmarks.machine import machine
@@ -30,6 +30,7 @@ SUITES: Final[Mapping[str, Suite]] = {
     "fairness": Suite(measure=fairness.measure, names=fairness.names, minutes=8),
     "cost": Suite(measure=cost.measure, names=cost.names, minutes=10),
     "growth": Suite(measure=growth.measure, names=growth.names, minutes=7),
+    "scale": Suite(measure=scale.measure, names=scale.names, minutes=32),
 }
 """In the order in which they run. All of them are what runs where none is named."""
 KEPT: Final = {FULL: Path("build/bench.jsonl"), SHORT: Path("build/bench-short.jsonl")}

@@ -16,7 +16,7 @@ class Suite:
 
     measure: Callable[[], Iterator[Figure]]
     """Yields figures as it measures them."""
-    names: Callable[[], Sequence[str]] | None = None
+    names: Callable[[], Sequence[str]]
     """The names of all figures that it yields at the chosen size: by them a table is known to be of this code."""
     minutes: int
     """About how long it takes at full size on two cores."""
@@ -61,6 +61,5 @@ class Session:
 
 def _compare(yielded: Sequence[str], suite: Suite) -> None:
     """Hold a suite to the names that it tells: by them the README's table is held to be of this code."""
-    if suite.names is not None:
-        found, told = plain_names(yielded), plain_names(suite.names())
-        assert found == told, f"all is measured, but `names` tells {told}, and there are {found}"
+    found, told = plain_names(yielded), plain_names(suite.names())
+    assert found == told, f"all is measured, but `names` tells {told}, and there are {found}"

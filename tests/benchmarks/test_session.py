@@ -24,7 +24,7 @@ def suite(*figures, fault=None, names=None):
         if fault is not None:
             raise fault
 
-    return Suite(measure=measure, names=names, minutes=1)
+    return Suite(measure=measure, names=names or (lambda: [figure.name for figure in figures]), minutes=1)
 
 
 @pytest.fixture

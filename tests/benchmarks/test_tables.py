@@ -106,9 +106,14 @@ def test_the_readme_shows_the_figures_that_are_measured(monkeypatch):
     suites = re.split(r"<summary><b>(\w+)</b>", shown)[1:]
     assert "calendar" in suites[::2]
     for suite, table in zip(suites[::2], suites[1::2], strict=True):
-        names = SUITES[suite].names
         rows = re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)[2:]
-        assert names is None or plain_names(rows) == plain_names(names()), suite
+        assert plain_names(rows) == plain_names(SUITES[suite].names()), suite
+
+
+def test_no_two_figures_have_the_same_name(monkeypatch):
+    monkeypatch.delenv("HORARIUM_BENCH", raising=False)
+    names = [name for suite in SUITES.values() for name in suite.names()]
+    assert len(set(plain_names(names))) == len(names)
 
 
 def test_growth_is_drawn_with_its_exponents_and_the_bound(lines):
