@@ -1,5 +1,6 @@
 """What the product knows: the names of its settings, its commands with their options. What is deployed may name no others."""
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -62,8 +63,19 @@ def commands_in(text: str) -> Iterator[list[str]]:
     spans = re.findall(r"`(horarium [^`]+)`", text)
     for line in [line for block in blocks for line in block.replace("\\\n", " ").splitlines()] + spans:
         for words in simple_commands(line):
-            if "horarium" in words:
-                yield words[words.index("horarium") + 1 :]
+            yield from program_arguments(words)
+
+
+def program_arguments(words: list[str]) -> Iterator[list[str]]:
+    """What a command gives to `horarium`: itself, behind `--`, or as the command of a service of the compose file."""
+    own = list(itertools.dropwhile(lambda word: re.match(r"[A-Za-z_]+=", word), words))
+    if "--" in own:
+        own = own[own.index("--") + 1 :]
+    if own[:1] == ["horarium"]:
+        yield own[1:]
+    elif own[:2] == ["docker", "compose"] and "run" in own:
+        behind = list(itertools.dropwhile(lambda word: word.startswith("-"), own[own.index("run") + 1 :]))
+        yield behind[1:]
 
 
 def simple_commands(line: str) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from fnmatch import fnmatch
 
 import pytest
@@ -164,3 +165,35 @@ def test_what_is_copied_sets_up_an_installation(image):
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     assert (image / "data" / "catalog.db").is_file(), "the migrations are among what was copied"
+
+
+def wheel(folder) -> bytes:
+    """The library's wheel, as the image's build makes it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("*.whl")
+    return path.read_bytes()
+
+
+def test_the_wheel_is_the_same_each_time_and_has_what_is_no_python_too(tmp_path):
+    pytest.importorskip("hatchling", reason="hatchling is not installed; the build of the image brings it")
+    first, second = (tmp_path / "1", tmp_path / "2")
+    first.mkdir()
+    second.mkdir()
+    assert wheel(first) == wheel(second)
+    with zipfile.ZipFile(next(first.glob("*.whl"))) as archive:
+        names = set(archive.namelist())
+    here = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "horarium").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert here <= names, here - names

@@ -29,3 +29,8 @@ def test_commands_are_found_in_fences_and_between_backticks():
 def test_a_line_of_shell_is_read_as_a_shell_reads_it():
     line = "x=$(horarium list > /dev/null) && horarium authority stop --because 'A; b' > out || true"
     assert list(commands_in(f"```sh\n{line}\n```\n")) == [["list"], ["authority", "stop", "--because", "A; b"]]
+
+
+def test_what_a_container_is_given_is_found_too():
+    lines = "docker compose -f x.yaml run --rm setup token --sign-in\nkubectl exec deploy/x -- horarium audit\nhelm install horarium ./horarium"
+    assert list(commands_in(f"```sh\n{lines}\n```\n")) == [["token", "--sign-in"], ["audit"]]

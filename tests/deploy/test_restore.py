@@ -48,7 +48,7 @@ def run(name: str, folder: Path, it: Installation, programs: str, **more: str) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 def test_what_is_restored_goes_on_and_nothing_runs_twice(kind, tmp_path, request):
     server = request.getfixturevalue("postgres") if kind == "postgresql" else None
     asyncio.run(_restored(server, tmp_path))
@@ -88,6 +88,7 @@ async def _restored(server, folder: Path) -> None:
                 and all(entry.closed_at for entry, _ in it.rows(key) if entry.first_at < back)
             ),
             lambda: f"an answer for each instant until {back}; the ledger says {it.told(key)}",
+            within=300,  # a run whose workflow is closed already is found to be lost, and not told so
         )
         result = await it.catalog.read(audit, key, now=now() - timedelta(seconds=5), grace=timedelta(0))
         assert result.clean, document(result)
