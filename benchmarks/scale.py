@@ -87,7 +87,15 @@ def measure() -> Iterator[Figure]:
 def measured(size: Size) -> Iterator[Figure]:
     """Measure at one size."""
     few = asyncio.run(_few(size))
-    yield from asyncio.run(_all(size, few))
+    figures: list[Figure] = []
+    lost: Exception | None = None
+    try:
+        asyncio.run(_all(size, few, figures))
+    except Exception as error:  # noqa: BLE001 - raised below: what was measured until then took half an hour
+        lost = error
+    yield from figures
+    if lost is not None:
+        raise lost
 
 
 async def _few(size: Size) -> float:
@@ -99,8 +107,8 @@ async def _few(size: Size) -> float:
         return cpu_percent(await _watched(it, size.few_seconds, size.sample_seconds), _CONTROLLER)
 
 
-async def _all(size: Size, few: float) -> list[Figure]:
-    figures: list[Figure] = []
+async def _all(size: Size, few: float, figures: list[Figure]) -> None:
+    """Add the figures as they are measured."""
     name = iter(_names(size))
 
     def add(value: float, unit: str, budget: Budget | None = None, peer: float | None = None) -> None:
@@ -130,7 +138,6 @@ async def _all(size: Size, few: float) -> list[Figure]:
         add(woken, "s", WOKEN)
         add(ended, "s")
         add(await it.catalog.read(_amiss, OURS), "problems", CLEAN)
-    return figures
 
 
 def _names(size: Size) -> list[str]:

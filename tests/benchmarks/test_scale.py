@@ -62,3 +62,19 @@ def test_every_figure_has_its_name(monkeypatch, size):
     monkeypatch.setenv(SIZE, size)
     assert len(set(scale.names())) == len(scale.names()) == 14
     assert all(f"{SIZES[size].count:,} enabled" in name for name in scale.names())
+
+
+def test_what_was_measured_before_something_failed_is_kept(monkeypatch):
+    async def few(_size):
+        return 1.0
+
+    async def fails(_size, _few, figures):
+        figures.append("established")
+        raise TimeoutError("late")
+
+    monkeypatch.setattr(scale, "_few", few)
+    monkeypatch.setattr(scale, "_all", fails)
+    measured = scale.measured(SIZES[SHORT])
+    assert next(measured) == "established"
+    with pytest.raises(TimeoutError, match="late"):
+        next(measured)
