@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -11,6 +12,7 @@ from temporalio import activity
 from activities.clock import WorkerClock
 from activities.failures import translated
 from activities.findings import Findings
+from activities.line import LONGEST, Line
 from activities.messages import CommitPlan, GatherFacts, StepFacts
 from activities.pace import Pace
 from activities.temporal import RunStarter
@@ -52,6 +54,7 @@ class Timetable:
         self._pace = pace
         self._clock = clock
         self._findings = findings or Findings()
+        self._line = Line()
 
     @activity.defn
     async def gather_facts(self, request: GatherFacts) -> StepFacts:
@@ -61,15 +64,22 @@ class Timetable:
         """
         with translated(), self._timed("gather", request.key):
             self._doubt(request.now)
+            lead = self._pace.lead_of(request.key)
             gathered = await self._catalog.read(
-                stepping.gather, request.key, now=request.now, lead=self._pace.lead_of(request.key)
+                stepping.gather, request.key, now=request.now, lead=lead + self._line.extra_of(request.key)
             )
             if gathered.unusable is not None:
                 await self._catalog.write(stepping.give_up, request.key, because=gathered.unusable, now=request.now)
-        if gathered.facts is not None:
-            self._watch(request.key, gathered.facts.accounted_through, now=request.now)
+        facts = gathered.facts
+        if facts is None or facts.following is None:
+            self._line.leave(request.key)
+        else:
+            # By this one it wakes for the next instant, and finds it within its lead then.
+            facts = replace(facts, lead=lead + self._line.stand(request.key, facts.following))
+        if facts is not None:
+            self._watch(request.key, facts.accounted_through, now=request.now)
         return StepFacts(
-            facts=gathered.facts,
+            facts=facts,
             waiting=gathered.waiting,
             look_after=self._pace.look_after,
             steps_per_run=self._pace.steps_per_run,
@@ -110,7 +120,7 @@ class Timetable:
 
     def _watch(self, key: ActivationKey, mark: datetime, *, now: datetime) -> None:
         """Tell of a mark that is ahead of the clock. It is never moved back, or its instants would be decided twice."""
-        ahead = mark - now - self._pace.lead_of(key)
+        ahead = mark - now - self._pace.lead_of(key) - LONGEST
         if ahead > OVERDUE:
             self._findings.note(Finding.MARK_AHEAD)
             _logger.warning(
