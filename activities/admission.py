@@ -29,12 +29,12 @@ from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import RunKey
 
 HEARTBEAT_EVERY = timedelta(seconds=1)
-"""Half of the two seconds after which a silent worker's wait is given to another, so that one beat may be late by a second.
+"""Half of the two seconds after which the decision of a silent worker is given to another, so that one beat may be late by a
+second. Only a decision that takes long beats: when a wait ends is known before it begins, so that its timeout has it in it
+(`workflows.options`). Each beat is a write of the server and paid for as an action; a wait of five seconds made ten of them."""
 
-Each beat is paid for where Temporal is (an action, as a start is): a wait of five seconds makes four, where one every half
-second made ten. A killed worker is noticed no later for it, since the two seconds count from its last beat: after one to two
-seconds, where it was one and a half to two."""
-
+LOOKED_AT_EVERY = timedelta(seconds=1)
+"""How often a wait looks at the clock."""
 WAITS = 1_600
 """How many may wait in a worker at the same time. A fifth of its slots is left for those that are due."""
 FIRST_SILENCE = timedelta(milliseconds=100)
@@ -95,8 +95,8 @@ class Admissions:
             pending = await self._catalog.read(admission.pending, request.key)
         owner = info.workflow_run_id
         assert owner is not None, "an admission belongs to a workflow"
+        await self._wait_for(request)
         async with _heartbeats():
-            await self._wait_for(request)
             decided = await self._decide(request.key, pending, owner=owner)
             await nudge(self._client, decided.admission.nudge)
             return await self._handed_over(request.key, decided)
@@ -187,7 +187,7 @@ class Admissions:
         try:
             while (left := request.key.nominal_time - self._clock.now()) > timedelta(0):
                 # In between the clock is looked at again: somebody may have set it.
-                await asyncio.wait([shutdown], timeout=min(left, HEARTBEAT_EVERY).total_seconds())
+                await asyncio.wait([shutdown], timeout=min(left, LOOKED_AT_EVERY).total_seconds())
                 if shutdown.done():
                     # Another worker has time to take the wait over; holding on would make the run late.
                     raise ApplicationError(
@@ -201,7 +201,7 @@ class Admissions:
 
 @asynccontextmanager
 async def _heartbeats() -> AsyncIterator[None]:
-    """Say that this attempt lives, while it waits. That it has begun is known."""
+    """Say that this attempt lives, where it takes longer than it should."""
 
     async def beat() -> None:
         while True:

@@ -9,7 +9,7 @@ from horarium.schedule.identity import ActivationKey
 STAGED_PER_SECOND = 50
 """How many runs of the same second one worker begins to stage in a second: a step, two transactions and a start each."""
 LONGEST = timedelta(seconds=6)
-"""The most that a lead grows. Each second of it is a heartbeat more, and a second in which the schedule's slot is taken."""
+"""The most that a lead grows. Each second of it is one in which the schedule's slot is taken, and a place to wait."""
 REMEMBERED = 50_000
 """Schedules, some hundred bytes each. One that was forgotten is staged as if it were alone."""
 

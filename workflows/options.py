@@ -34,8 +34,19 @@ LONGEST_LOOK = timedelta(minutes=10)
 reports its outcome to the API. A look costs six events: a run of a week makes some 6,000, where the server warns at 10,240."""
 
 ADMISSION_HEARTBEAT = timedelta(seconds=2)
-"""Counted from the last beat, of which a wait makes one every second: a run worker that was killed while it waited costs one to
-two seconds with this, and four to five with five. Runs are staged four seconds ahead at the least, so most cost nothing."""
+"""How long after its nominal time an admission may be silent before another worker is given it."""
+
+
+def admission_heartbeat(left: timedelta) -> timedelta:
+    """The heartbeat timeout of an admission that has to wait for so long, and is silent while it waits.
+
+    A run worker that is killed costs those that wait in it these two seconds, whenever in the wait that is, and one that leaves in
+    good order costs nothing. To beat every second saved those that were due two seconds after the kill or later, and was a third
+    of all requests of an occurrence: 300 each second, just before a herd of 300. Whoever is killed in the middle of a decision
+    costs the wait once more, since the timeout of an attempt never changes.
+    """
+    return ADMISSION_HEARTBEAT + max(left, timedelta(0))
+
 
 ADMISSION_TIME = timedelta(minutes=5)
 """The longest lead, and the decision. A catalog that is down fails the attempt much sooner."""

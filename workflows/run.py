@@ -83,7 +83,7 @@ class RunWorkflow:
             AdmitRun(key=self._key),
             task_queue=RUNS_QUEUE,
             start_to_close_timeout=options.ADMISSION_TIME,
-            heartbeat_timeout=options.ADMISSION_HEARTBEAT,
+            heartbeat_timeout=options.admission_heartbeat(self._key.nominal_time - workflow.now()),
             retry_policy=options.ADMISSION_RETRY,
             summary=f"admission at {instant_text(self._key.nominal_time)}",
         )

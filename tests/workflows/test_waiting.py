@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 
 import activities.admission
 import activities.clock
-from activities.admission import HEARTBEAT_EVERY, WAITS, Admissions
+from activities.admission import LOOKED_AT_EVERY, WAITS, Admissions
 from activities.clock import FRESH, WorkerClock
 from activities.gateway import HttpGateway
 from activities.messages import AdmitRun
@@ -20,6 +20,7 @@ from horarium.control.admission import WITHDRAWN, Admission
 from horarium.schedule.ceilings import USUAL
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
 from worker.composition import ADMISSION_SLOTS
+from workflows.options import admission_heartbeat
 
 SCHEDULE = ScheduleKey(org_id="acme", environment_id="test", schedule_id="7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11")
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -119,7 +120,7 @@ async def test_a_machine_that_is_ahead_does_not_decide_early(machine):
     """By this machine's clock it is noon, by the server's an hour earlier."""
     catalog = Decided()
     attempt = admission_of(NOON, catalog, WorkerClock(), environment_stamped(NOON - timedelta(hours=1)))
-    await asyncio.sleep(3 * HEARTBEAT_EVERY.total_seconds())
+    await asyncio.sleep(3 * LOOKED_AT_EVERY.total_seconds())
     assert catalog.at == []
 
     machine.pass_(timedelta(hours=1))
@@ -128,16 +129,21 @@ async def test_a_machine_that_is_ahead_does_not_decide_early(machine):
     assert catalog.at == [NOON]
 
 
-async def test_the_wait_says_that_it_lives_every_second_and_no_more_often():
-    """Each time is an action that is paid for."""
+async def test_a_wait_is_silent_since_its_timeout_knows_how_long_it_is():
+    """Each beat would be a write of the server, and an action that is paid for."""
     beats = []
     now = datetime.now(UTC)
     environment = environment_stamped(now)
     environment.on_heartbeat = lambda *_: beats.append(None)
 
-    await admission_of(now + timedelta(seconds=3.2), Decided(), WorkerClock(), environment)
+    await admission_of(now + timedelta(seconds=2.2), Decided(), WorkerClock(), environment)
 
-    assert 1 <= len(beats) <= 3, "three, or less where the machine is busy"
+    assert beats == []
+
+
+@pytest.mark.parametrize(("left", "silent_for"), [(12, 14), (0.5, 2.5), (0, 2), (-3_600, 2)], ids=str)
+def test_a_worker_that_is_killed_in_a_wait_is_missed_two_seconds_after_the_nominal_time(left, silent_for):
+    assert admission_heartbeat(timedelta(seconds=left)) == timedelta(seconds=silent_for)
 
 
 async def test_a_decision_that_takes_long_goes_on_saying_that_it_lives():
@@ -184,7 +190,7 @@ async def test_a_herd_of_one_organization_makes_no_other_wait_for_more_than_thos
 
 async def test_the_wait_fails_at_once_when_its_worker_shuts_down(monkeypatch):
     monkeypatch.setattr(
-        activities.admission, "HEARTBEAT_EVERY", timedelta(hours=1)
+        activities.admission, "LOOKED_AT_EVERY", timedelta(hours=1)
     )  # it does not wait for the next one
     catalog = Decided()
     now = datetime.now(UTC)
