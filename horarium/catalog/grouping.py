@@ -1,13 +1,14 @@
 """Calls that wait for the one writer of a file, carried out in one transaction: they wait for the disk together.
 
 Each call is a part behind a savepoint. What one raises undoes that part alone; nobody is answered before the commit, and what
-was to be done after it is done. Where the transaction as a whole fails, nothing took effect, and each of its calls is told so.
+was to be done after it is done. Where the transaction as a whole fails, nothing took effect, and each of its calls is told so;
+but one that raised before anything else had an effect saw what is committed alone, and what it raised stands.
 """
 
 import copy
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -45,8 +46,13 @@ class Grouping:
         """
         part = _Part(function)
         self._waiting.append(part)
-        # As often as there are parts, so none is left; where an earlier turn has taken several, there is nothing to do.
-        self._writer.submit(self._turn)
+        try:
+            # As often as there are parts, so none is left; where an earlier turn has taken several, there is nothing to do.
+            self._writer.submit(self._turn)
+        except RuntimeError:
+            # It was closed. A turn that was asked for before may be left, and either has taken this one or must not meet it.
+            if part.future.cancel():
+                raise
         return part.future
 
     def _turn(self) -> None:
@@ -61,8 +67,7 @@ class Grouping:
                 else:
                     part.carry_out(connection)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is for whoever asked
-            for each in done:
-                each.fail(error)
+            _fail(done, error)
             return
         for each in done:
             each.answer()
@@ -87,14 +92,23 @@ class Grouping:
         return None
 
 
+def _fail(parts: Sequence["_Part[Any]"], error: BaseException) -> None:
+    """Tell all of a transaction that it failed."""
+    saw_what_is_lost = False
+    for place, part in enumerate(parts):
+        part.fail(error if place == 0 else _one_more(error), stands=not saw_what_is_lost)
+        saw_what_is_lost |= part.had_an_effect
+
+
 class _Part(Generic[R]):
-    """One call, what came of it, and who waits for it."""
+    """One call, what came of it, and who waits for it. `had_an_effect` says that others behind it may have seen one."""
 
     def __init__(self, function: Callable[[Connection], R]) -> None:
         self.future: Future[R] = Future()
         self._function = function
         self._result: R
         self._error: BaseException | None = None
+        self.had_an_effect = False
 
     def carry_out(self, connection: Connection) -> None:
         """Carry it out alone: what it raises is the transaction's end."""
@@ -107,6 +121,7 @@ class _Part(Generic[R]):
         try:
             with honest_errors():
                 self._result = self._function(connection)
+            self.had_an_effect = True
         except BaseException as error:
             if not _is_going_on(connection):
                 # A full disk, or one that cannot be read, may take the whole of a transaction back.
@@ -123,9 +138,9 @@ class _Part(Generic[R]):
         else:
             self.future.set_exception(self._error)
 
-    def fail(self, error: BaseException) -> None:
-        """Tell that it took no effect, for what ended the transaction or for what it has raised itself before."""
-        self.future.set_exception(self._error or _one_more(error))
+    def fail(self, error: BaseException, *, stands: bool) -> None:
+        """Tell that it took no effect, for what ended the transaction or, if that `stands`, for what it had raised itself."""
+        self.future.set_exception(self._error if stands and self._error is not None else error)
 
 
 def _is_going_on(connection: Connection) -> bool:
@@ -134,8 +149,10 @@ def _is_going_on(connection: Connection) -> bool:
 
 def _one_more(error: BaseException) -> BaseException:
     """The same for somebody else: an error is told with the way that it took, and each takes its own."""
-    if not isinstance(error, HorariumError):
+    try:
+        again = copy.copy(error) if isinstance(error, HorariumError) else error
+    except TypeError:
+        # It says of itself nothing that it could be made from again.
         return error
-    again = copy.copy(error)
     again.__cause__ = error.__cause__
     return again

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from horarium.catalog import Catalog, engine, grouping, migrate
 from horarium.catalog.aftermath import after_commit
 from horarium.catalog.tables import runtime, workers
-from horarium.errors import Conflict, Unavailable
+from horarium.errors import Conflict, HorariumError, Unavailable
 from tests.catalog.test_engine import NOW, add, count, url
 
 LONGEST = 30.0
@@ -96,6 +96,21 @@ def adds_and_raises(name: str) -> Callable[[Connection], None]:
     return call
 
 
+FULL = OperationalError("INSERT", {}, Exception("database or disk is full"))
+
+
+def loses_all(raised: Exception) -> Callable[[Connection], None]:
+    """Takes the whole transaction back, as SQLite itself does where the disk is full, for one."""
+
+    def call(connection: Connection) -> None:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("ROLLBACK")
+        raise raised
+
+    return call
+
+
 def test_calls_that_wait_together_share_a_commit_and_each_has_its_answer(file: Catalog, commits: list[int]) -> None:
     names = [f"w{number:02}" for number in range(40)]
     assert all_of(file, *map(adds, names)) == names
@@ -153,20 +168,11 @@ def test_one_that_is_cancelled_before_its_turn_is_never_carried_out(file: Catalo
 
 
 def test_a_transaction_that_was_lost_in_the_middle_is_told_to_all_of_its_calls(file: Catalog) -> None:
-    def loses(connection: Connection) -> None:
-        # As SQLite itself does where the disk is full, for one.
-        driver = connection.connection.driver_connection
-        assert driver is not None
-        driver.execute("ROLLBACK")
-        raise OperationalError("INSERT", {}, Exception("database or disk is full"))
-
-    answers = all_of(file, adds("a"), adds_and_raises("b"), loses, adds("d"))
-    assert isinstance(answers[0], Unavailable)
-    assert isinstance(answers[1], Conflict)
-    assert isinstance(answers[2], Unavailable)
-    assert answers[0] is not answers[2]
+    answers = all_of(file, adds("a"), loses_all(FULL), adds("d"))
+    assert [type(each) for each in answers[:2]] == [Unavailable] * 2
+    assert answers[0] is not answers[1]
     # It had not begun, and has a transaction of its own.
-    assert answers[3] == "d"
+    assert answers[2] == "d"
     with file.reading() as connection:
         assert stored(connection) == ["d"]
 
@@ -177,11 +183,38 @@ def test_where_the_commit_fails_nothing_took_effect_and_all_are_told(file: Catal
         nowhere = {"schedule": 999, "generation": 1, "state": "active", "reason": None, "observed_at": NOW}
         connection.execute(insert(runtime), nowhere)
 
-    answers = all_of(file, adds("a"), breaks_the_commit, adds_and_raises("b"))
-    assert [type(each) for each in answers] == [IntegrityError, IntegrityError, Conflict]
+    answers = all_of(file, adds("a"), breaks_the_commit, adds("b"))
+    assert [type(each) for each in answers] == [IntegrityError] * 3
     asyncio.run(file.write(adds("c")))
     with file.reading() as connection:
         assert stored(connection) == ["c"]
+
+
+def test_what_one_has_raised_stands_only_where_it_saw_nothing_that_did_not_take_effect(file: Catalog) -> None:
+    """Whoever finds that another was faster must not be refused for what was taken back."""
+
+    def refuses_a_second(connection: Connection) -> None:
+        if stored(connection):
+            raise Conflict("already_there", "Somebody was faster.")
+        raise Conflict("not_yet", "Nobody is there.")
+
+    answers = all_of(file, refuses_a_second, adds("a"), refuses_a_second, loses_all(FULL))
+    assert [type(each) for each in answers] == [Conflict, Unavailable, Unavailable, Unavailable]
+
+
+class Own(HorariumError):
+    """An error that cannot be copied."""
+
+    def __init__(self, *, because: str) -> None:
+        super().__init__(because)
+
+
+def test_each_is_told_an_error_of_its_own_and_the_first_the_very_one(file: Catalog) -> None:
+    """With the way that it took; and no error keeps others waiting, whatever it is."""
+    raised = Own(because="It is over.")
+    assert all_of(file, adds("a"), loses_all(raised), adds("b")) == [raised, raised, "b"]
+    (alone,) = all_of(file, loses_all(lost := Unavailable("gone", "It is gone.")))
+    assert alone is lost
 
 
 def test_a_file_that_stays_locked_is_told_to_each_that_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +248,32 @@ def test_whoever_closes_it_waits_for_all_that_was_asked_for(tmp_path: Path) -> N
         return await asyncio.gather(*asked)
 
     assert len(asyncio.run(ask())) == 20
+
+
+def test_what_is_asked_for_too_late_is_never_carried_out(tmp_path: Path) -> None:
+    """Its caller is told so while others, that were in time, have their turn yet."""
+    catalog, begun, go_on = Catalog.open(url(tmp_path)), threading.Event(), threading.Event()
+    migrate.upgrade(catalog)
+
+    def keeps_busy(_connection: Connection) -> None:
+        begun.set()
+        assert go_on.wait(LONGEST)
+
+    async def ask() -> list[object]:
+        in_time = [asyncio.ensure_future(catalog.write(call)) for call in (keeps_busy, adds("a"))]
+        assert await asyncio.to_thread(begun.wait, LONGEST)
+        catalog._writer.shutdown(wait=False)
+        try:
+            with pytest.raises(RuntimeError, match="after shutdown"):
+                await catalog.write(adds("late"))
+        finally:
+            go_on.set()
+        return await asyncio.gather(*in_time)
+
+    assert asyncio.run(ask()) == [None, "a"]
+    with catalog.reading() as connection:
+        assert stored(connection) == ["a"]
+    catalog.close()
 
 
 @pytest.fixture(scope="module")
