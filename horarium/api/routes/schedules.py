@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from horarium.api import examples, models, queries
 from horarium.api.bodies import READ_IN_LOOP, idempotency_key, read_document, uuid_in_path
+from horarium.api.errands import tell_temporal
 from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX, ResourceId, ScheduleId, schedule_in_path
 from horarium.api.service import Authorized, Call
@@ -25,8 +26,6 @@ Nothing = Annotated[queries.Nothing, Query()]
 _CHANGES = (*SEEN, 409)
 _STORED = "The change is stored. The receipt proves this operation; it is not the present state."
 _ABOUT = {"schedule_id": examples.SCHEDULE, "resource_id": examples.RESOURCE, "reference": examples.REFERENCE}
-_SIGNALS = {"enable": "pause", "pause": "pause", "retire": "retire"}
-"""What the workflow of an activation is told that such an operation ended."""
 
 
 def _receipt(operation_: str, **parts: object) -> dict[str, Any]:
@@ -214,11 +213,5 @@ async def _change(
 
 def _answer(call: Call, receipt: Receipt) -> JSONResponse:
     """The receipt; and what Temporal is told meanwhile, after the commit."""
-    run = operations.run_to_start(call.scope, receipt)
-    if run is not None:
-        call.service.afterwards("start_run", lambda hands: hands.start_run(run))
-    ended = operations.activation_to_nudge(call.scope, receipt)
-    if ended is not None:
-        signal = _SIGNALS[receipt.document["operation"]]
-        call.service.afterwards("nudge", lambda hands: hands.nudge(ended, signal))
+    tell_temporal(call.service, call.scope, receipt)
     return JSONResponse(receipt.document, status_code=201)
