@@ -19,7 +19,7 @@ LISTED_AT_ONCE = 500
 
 @dataclass(slots=True)
 class Closures:
-    """The schedule workflows of one environment that have closed, each told once."""
+    """The schedule workflows of one environment that have closed, each told once unless `tell_again` asks for it."""
 
     temporal: Temporal
     scope: Scope
@@ -37,3 +37,7 @@ class Closures:
         news = [each for each in listed if each not in self._told]
         self._told = frozenset(listed)
         return news, len(news) == LISTED_AT_ONCE
+
+    def tell_again(self, news: Sequence[ClosedSchedule]) -> None:
+        """Whoever was told of these could not look at them. Those are told that are still listed at the next look."""
+        self._told -= frozenset(news)

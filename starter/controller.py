@@ -43,7 +43,7 @@ from starter.punctuality import Punctuality
 from starter.reservations import Reservations
 from starter.rotation import LOOKS_AT_ONCE, Rotation
 from starter.stranded import Stranded
-from starter.temporal import Found, Temporal
+from starter.temporal import ClosedSchedule, Found, Temporal
 from worker.connection import connect
 from worker.processes import CATALOGS_TIME, WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
 from worker.settings import Settings
@@ -177,11 +177,19 @@ class Controller:
     async def confirm(self) -> None:
         """Look at every live activation once, if that was not done since this controller started, or lost its server.
 
-        What a tick has in hand is left to it. A server that is lost meanwhile ends this, and it begins again later.
+        What a tick has in hand is left to it. A server or catalog that is lost meanwhile ends this, and it begins again later.
         """
         if not self._has_to_confirm():
             return
         self._unconfirmed = False
+        try:
+            await self._look_at_all()
+        except BaseException:
+            # The catalog is as likely as not to be busy when a controller starts.
+            self._unconfirmed = True
+            raise
+
+    async def _look_at_all(self) -> None:
         looked_at, began, once = 0, time.monotonic(), Rotation(self.catalog, self.scope)
         over = False
         while not over:
@@ -240,6 +248,13 @@ class Controller:
         """Look at those whose workflows are listed as closed: somebody may have ended them by hand."""
         news, there_are_more = await self.closures.look()
         self._unconfirmed |= there_are_more
+        try:
+            await self._look_at_closed(news)
+        except BaseException:
+            self.closures.tell_again(news)
+            raise
+
+    async def _look_at_closed(self, news: Sequence[ClosedSchedule]) -> None:
         if news:
             closed = {each.workflow_id for each in news}
             found = await self.catalog.read(sweeping.current, self.scope, {each.schedule_id for each in news})

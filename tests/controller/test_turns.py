@@ -8,6 +8,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from horarium.catalog.tables import activations, sweeps
 from horarium.control import administration
+from horarium.errors import Unavailable
 from starter import closures
 from starter import controller as module
 from starter.closures import LAG, Closures
@@ -58,6 +59,26 @@ async def test_a_workflow_that_is_listed_as_closed_is_looked_at_by_the_next_swee
     before = temporal.described[workflow(fine)]
     await one.sweep()
     assert temporal.described[workflow(fine)] == before, "what was told once is told"
+
+
+async def test_one_that_is_listed_is_looked_at_later_where_the_catalog_was_lost(catalog, desks, few, monkeypatch):
+    clock = Clock()
+    one, temporal = await established(catalog, desks, clock)
+    temporal.found[workflow(desks[6])] = Found.TERMINATED
+    temporal.listed = [ClosedSchedule(workflow_id=workflow(desks[6]), closed_at=at(1))]
+    really, calls = module.sweeping.current, []
+
+    def fails_once(*given):
+        calls.append(given)
+        if len(calls) == 1:
+            raise Unavailable("catalog_unavailable", "The catalog does not answer.")
+        return really(*given)
+
+    monkeypatch.setattr(module.sweeping, "current", fails_once)
+    for lost in (True, False):
+        clock.now += seconds(5)
+        await one.sweep()
+        assert (runtime(catalog, desks[6].key)[0] == "review") is not lost
 
 
 @pytest.mark.parametrize("ended", range(7))
@@ -144,6 +165,26 @@ async def test_a_server_that_stays_lost_is_asked_for_a_part_of_them_only(catalog
     await one.confirm()
     assert temporal.described.total() - before == 3
     assert swept_at(catalog) is None
+
+
+@pytest.mark.parametrize("lost", ["page", "done"])
+async def test_all_are_looked_at_again_where_the_catalog_was_lost_meanwhile(catalog, desks, monkeypatch, lost):
+    """It is as likely as not to be busy when a controller starts."""
+    one, temporal = await established(catalog, desks, Clock())
+    really, calls = getattr(module.Rotation, lost), []
+
+    async def fails_once(self, **given):
+        calls.append(given)
+        if len(calls) == 1:
+            raise Unavailable("catalog_unavailable", "The catalog does not answer.")
+        return await really(self, **given)
+
+    monkeypatch.setattr(module.Rotation, lost, fails_once)
+    with pytest.raises(Unavailable):
+        await one.confirm()
+    before = temporal.described.total()
+    await one.confirm()
+    assert temporal.described.total() - before == 7
 
 
 async def test_where_more_are_listed_than_are_read_at_once_all_are_looked_at(catalog, desks, few, monkeypatch):
