@@ -1,6 +1,7 @@
 """Admission of a run at its nominal second."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from activities.failures import translated
 from activities.gateway import HttpGateway
 from activities.handover import Handover
 from activities.messages import AdmitRun
+from activities.pace import SILENT_WAIT
 from activities.temporal import nudge
 from activities.turns import Turns
 from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
@@ -28,11 +30,9 @@ from horarium.errors import Unavailable
 from horarium.schedule.ceilings import USUAL, Ceilings
 from horarium.schedule.identity import RunKey
 
-HEARTBEAT_EVERY = timedelta(seconds=1)
-"""Half of the two seconds after which the decision of a silent worker is given to another, so that one beat may be late by a
-second. Only a decision that takes long beats: when a wait ends is known before it begins, so that its timeout has it in it
-(`workflows.options`). Each beat is a write of the server and paid for as an action; a wait of five seconds made ten of them."""
-
+HEARTBEAT_EVERY = timedelta(milliseconds=800)
+"""How often a decision that takes long says that it lives: two seconds after its nominal time a silent one is given to another
+worker, by the server's clock, which may be a second ahead of this one's."""
 LOOKED_AT_EVERY = timedelta(seconds=1)
 """How often a wait looks at the clock."""
 WAITS = 1_600
@@ -184,6 +184,7 @@ class Admissions:
 
     async def _wait_here(self, request: AdmitRun) -> None:
         shutdown = asyncio.ensure_future(activity.wait_for_worker_shutdown())
+        heard = time.monotonic()
         try:
             while (left := request.key.nominal_time - self._clock.now()) > timedelta(0):
                 # In between the clock is looked at again: somebody may have set it.
@@ -195,6 +196,9 @@ class Admissions:
                         type="worker_shutdown",
                         category=ApplicationErrorCategory.BENIGN,
                     )
+                if time.monotonic() - heard >= SILENT_WAIT.total_seconds():
+                    activity.heartbeat()
+                    heard = time.monotonic()
         finally:
             shutdown.cancel()
 

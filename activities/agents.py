@@ -192,6 +192,7 @@ class AgentActivities:
 
 
 async def _heartbeats() -> None:
+    """Say that the run goes on. That it has begun is known: a beat for each of a herd would be a write more."""
     while True:
-        activity.heartbeat()
         await asyncio.sleep(HEARTBEAT_EVERY.total_seconds())
+        activity.heartbeat()

@@ -6,6 +6,11 @@ from datetime import timedelta
 
 from horarium.schedule.identity import ActivationKey
 
+SILENT_WAIT = timedelta(seconds=6)
+"""How long a run waits for its nominal time without a sign of life, which would be a write of the server and paid for as an
+action: as long as a run that is alone in its second waits. Its timeout has the wait in it (`workflows.options`). Together they
+are shorter than the shortest catch-up window of ten seconds, so that no run is missed for a worker that was killed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:

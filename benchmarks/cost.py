@@ -190,7 +190,7 @@ def figures(
     )
     yield _figure("billable actions of the run, started, without heartbeats", "actions", [each - 1 for each in running])
     heartbeats = requested.get(HEARTBEAT, 0) / occurrences
-    yield _figure("billable heartbeats, most while it waits for its second", "actions", [heartbeats])
+    yield _figure("billable heartbeats", "actions", [heartbeats])
     yield _figure("billable actions in all", "actions", [mean(deciding) + mean(running) + heartbeats])
     calls = sum(count for operation, count in requested.items() if not operation.startswith("Poll"))
     yield _figure("requests to Temporal, polls aside", "requests", [calls / occurrences])

@@ -43,9 +43,9 @@ STICKY_TIMEOUT = timedelta(seconds=2)
 """What a killed schedule worker costs: until then its tasks wait for it alone. The default would be ten."""
 ADMISSION_SLOTS = WAITS * 5 // 4
 """Four fifths of them may only wait for their second; the rest decide (DESIGN.md, section 10)."""
-HEARTBEAT_THROTTLE = timedelta(milliseconds=800)
-"""Less than there is between two beats of a wait, so that each goes out when it is made. The SDK would hold them back for 80%
-of the timeout, which leaves no room for one that is late."""
+HEARTBEAT_THROTTLE = timedelta(milliseconds=500)
+"""Less than there is between two beats of an admission, so that each goes out when it is made. The SDK would hold them back for
+80% of the timeout, which leaves no room for one that is late."""
 
 AGENT_HEARTBEAT_THROTTLE = timedelta(seconds=2)
 """An agent learns that its run was cancelled from the answer to a heartbeat, so they are not held back for longer."""

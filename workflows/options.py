@@ -4,6 +4,8 @@ from datetime import timedelta
 
 from temporalio.common import RetryPolicy
 
+from activities.pace import SILENT_WAIT
+
 CATALOG_ANSWERS_WITHIN = timedelta(seconds=5)
 """As long as a transaction waits for another process's lock."""
 
@@ -38,14 +40,14 @@ ADMISSION_HEARTBEAT = timedelta(seconds=2)
 
 
 def admission_heartbeat(left: timedelta) -> timedelta:
-    """The heartbeat timeout of an admission that has to wait for so long, and is silent while it waits.
+    """The heartbeat timeout of an admission that has to wait for so long, and is silent for `SILENT_WAIT` of it.
 
-    A run worker that is killed costs those that wait in it these two seconds, whenever in the wait that is, and one that leaves in
-    good order costs nothing. To beat every second saved those that were due two seconds after the kill or later, and was a third
-    of all requests of an occurrence: 300 each second, just before a herd of 300. Whoever is killed in the middle of a decision
-    costs the wait once more, since the timeout of an attempt never changes.
+    A run worker that is killed costs those that wait in it two seconds, and one that leaves in good order costs nothing. A beat
+    every second saved those that were due later than two seconds after the kill, and was a third of all requests of an
+    occurrence: 300 each second, just before a herd of 300. The timeout is the same for all attempts, and begins anew with each
+    beat. So a kill costs up to eight seconds where an attempt began late in the wait, has beaten in it, or was deciding.
     """
-    return ADMISSION_HEARTBEAT + max(left, timedelta(0))
+    return ADMISSION_HEARTBEAT + min(max(left, timedelta(0)), SILENT_WAIT)
 
 
 ADMISSION_TIME = timedelta(minutes=5)

@@ -130,8 +130,10 @@ def test_an_occurrence_on_a_real_server_is_counted_whole(monkeypatch):
     # Gathered, committed and settled; admitted; claimed.
     writing = [found[f"database writing transactions{part}"].ours for part in ("", *_PARTS)]
     assert writing == [4, 2, 1, 1]
-    assert found["billable actions in all"].ours > found["billable heartbeats, most while it waits for its second"].ours
-    assert found["billable heartbeats, most while it waits for its second"].ours >= 1
+    # The run is started, its admission and its agent scheduled: what is billed beside is heartbeats, which quick runs have none of.
+    beats = found["billable heartbeats"].ours
+    assert found["billable actions in all"].ours - beats >= 3
+    assert beats <= 1, "none, where this machine is not busy"
 
 
 _PARTS = (", schedule worker", ", run worker", ", agent")

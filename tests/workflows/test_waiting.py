@@ -19,6 +19,7 @@ from horarium.control import dispatching
 from horarium.control.admission import WITHDRAWN, Admission
 from horarium.schedule.ceilings import USUAL
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
+from horarium.schedule.policy import MIN_CATCHUP_WINDOW
 from worker.composition import ADMISSION_SLOTS
 from workflows.options import admission_heartbeat
 
@@ -141,9 +142,32 @@ async def test_a_wait_is_silent_since_its_timeout_knows_how_long_it_is():
     assert beats == []
 
 
-@pytest.mark.parametrize(("left", "silent_for"), [(12, 14), (0.5, 2.5), (0, 2), (-3_600, 2)], ids=str)
+@pytest.mark.parametrize(("left", "silent_for"), [(12, 8), (6, 8), (5.5, 7.5), (0, 2), (-3_600, 2)], ids=str)
 def test_a_worker_that_is_killed_in_a_wait_is_missed_two_seconds_after_the_nominal_time(left, silent_for):
     assert admission_heartbeat(timedelta(seconds=left)) == timedelta(seconds=silent_for)
+
+
+def test_whatever_a_killed_worker_costs_no_run_is_missed_for_it():
+    assert admission_heartbeat(timedelta(days=1)) < MIN_CATCHUP_WINDOW
+
+
+async def test_a_long_wait_says_now_and_then_that_it_lives(monkeypatch):
+    monkeypatch.setattr(activities.admission, "SILENT_WAIT", timedelta(seconds=0.5))
+    monkeypatch.setattr(activities.admission, "LOOKED_AT_EVERY", timedelta(seconds=0.1))
+    beats: asyncio.Queue[None] = asyncio.Queue()
+    now = datetime.now(UTC)
+    environment = environment_stamped(now)
+    environment.on_heartbeat = lambda *_: beats.put_nowait(None)
+    catalog = Decided()
+
+    attempt = admission_of(now + timedelta(hours=1), catalog, WorkerClock(), environment)
+    for _ in range(2):
+        await asyncio.wait_for(beats.get(), timeout=60)
+
+    assert catalog.at == []
+    environment.worker_shutdown()
+    with pytest.raises(ApplicationError):
+        await attempt
 
 
 async def test_a_decision_that_takes_long_goes_on_saying_that_it_lives():
