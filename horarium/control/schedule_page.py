@@ -132,14 +132,14 @@ def version_in_words(schedule: Schedule, version: Version, *, now: datetime) -> 
     }
 
 
-def differences_between(old: Version | None, new: Version) -> list[dict[str, Any]]:
-    """What changes from one version to another; nothing where there is no other one, or either cannot be read."""
+def differences_between(old: Version | None, new: Version) -> list[dict[str, Any]] | None:
+    """What changes from one version to another; nothing where there is no other one, None where either cannot be read."""
     if old is None or old.revision == new.revision:
         return []
     try:
         return [asdict(each) for each in differences(old.document, new.document)]
     except InvalidSchedule:
-        return []
+        return None
 
 
 def days_of(version: Version, *, now: datetime) -> list[dict[str, Any]]:

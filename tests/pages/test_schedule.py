@@ -10,6 +10,7 @@ from horarium.control import schedule_page
 from horarium.control.publication import publish
 from horarium.schedule.configuration import read_stored
 from horarium.schedule.profiles import CONTRACT as CRON_PROFILES
+from tests.control.test_unusable_versions import damage_the_row, lose_the_policy, lose_the_zone
 from tests.pages import test_views
 from tests.pages.browser import HOME, Pages, person, text_of
 from tests.pages.night import HOSTILE, MIDNIGHT, MORNING, document, ended, tonight
@@ -190,6 +191,23 @@ def test_a_cron_stands_beside_its_words(ada, night):
     assert "other_contract" in review
     assert "Retire" not in review
     assert "never retired" in text_of(ada.get(f"{SCHEDULES}/{desk.key.schedule_id}/retirement"))
+
+
+@pytest.mark.parametrize("harm", [lose_the_zone, damage_the_row, lose_the_policy])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_version_that_cannot_be_used_is_told_as_that(ada, night, harm, again):
+    desk = night.enabled("Harmed").desk
+    if again:
+        desk.publish(document("Harmed", every=60))
+    harm(desk)
+    for more in ("", "/review", "/retirement"):
+        page = ada.get(f"{SCHEDULES}/{desk.key.schedule_id}{more}")
+        assert page.status_code == 200, page.text
+        assert "cannot be used" in page.text or more == "/retirement"
+        assert "It asks for the same" not in page.text
+    assert "version_unusable" in ada.get(f"{SCHEDULES}/{desk.key.schedule_id}/review").text
+    desk.pause()
+    desk.retire()
 
 
 def test_a_hostile_name_does_no_harm(page_of):
