@@ -47,8 +47,9 @@ HEARTBEAT_THROTTLE = timedelta(milliseconds=500)
 """Less than there is between two beats of an admission, so that each goes out when it is made. The SDK would hold them back for
 80% of the timeout, which leaves no room for one that is late."""
 
-AGENT_HEARTBEAT_THROTTLE = timedelta(seconds=2)
-"""An agent learns that its run was cancelled from the answer to a heartbeat, so they are not held back for longer."""
+AGENT_HEARTBEAT_THROTTLE = timedelta(seconds=5)
+"""An agent learns that its run was cancelled from the answer to a heartbeat, so they are not held back for longer; and not for
+less, since each is a write of the server and paid for as an action. The SDK would hold them back for 80% of the timeout."""
 
 
 def schedule_worker(
@@ -145,6 +146,7 @@ def agent_workers(
             client,
             task_queue=runner.task_queue_of(agent_version),
             activities=[agents.run_agent],
+            max_heartbeat_throttle_interval=AGENT_HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=AGENT_GRACE,
         )
         for agent_version in runner.agent_versions

@@ -61,7 +61,8 @@ ADMISSION_RETRY = RetryPolicy(
 )
 
 AGENT_HEARTBEAT = timedelta(seconds=15)
-"""The runner heartbeats every two seconds; several may be late on a busy machine before it counts as lost."""
+"""A sign of life of the runner goes out every five seconds (`worker.composition`), so that two may be late on a busy machine
+before it counts as lost."""
 
 AGENT_RETRY = RetryPolicy(maximum_attempts=1)
 """A run is begun once. What an agent may repeat is the agent's declaration, below."""
