@@ -5,11 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, union_all
 
 from horarium.catalog.schedules import Schedule, schedule_of_row
 from horarium.catalog.tables import activations, entries, runs, schedules, versions
+from horarium.catalog.versions import Version, version_of_row
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition, Reason
 
@@ -36,34 +38,29 @@ def list_part(
     scope: Scope,
     *,
     after: str | None,
-    limit: int,
     window: int,
     standing: Standing | None = None,
     holding: str | None = None,
 ) -> Part:
-    """At most `limit` schedules behind an id, among the next `window` of the environment.
+    """Those of the next `window` schedules behind an id that stand so; without `standing`, all that are not retired.
 
-    Without `standing`, all that are not retired. `holding` leaves those whose id or newest configuration may hold a text in
-    any case: whoever asks looks at what is found, since letters beyond ASCII are taken for any.
+    `holding` leaves those whose id or newest configuration may hold a text in any case: whoever asks looks at what is found,
+    since letters beyond ASCII are taken for any.
     """
-    ids = _ids(scope, after).limit(window)
-    looked_at = ids.subquery()
+    looked_at = connection.execute(_ids(scope, after).limit(window + 1)).all()
+    last = looked_at[window - 1].schedule_id if len(looked_at) > window else None
     query = (
         select(schedules)
         .select_from(
-            schedules.join(looked_at, looked_at.c.id == schedules.c.id)
-            .outerjoin(
+            schedules.outerjoin(
                 activations,
                 (activations.c.schedule == schedules.c.id) & (activations.c.generation == schedules.c.generation),
-            )
-            .join(
+            ).join(
                 versions,
                 (versions.c.schedule == schedules.c.id) & (versions.c.revision == schedules.c.head_revision),
             )
         )
-        .where(_stands(standing))
-        .order_by(schedules.c.schedule_id)
-        .limit(limit + 1)
+        .where(schedules.c.id.in_([row.id for row in looked_at[:window]]), _stands(standing))
     )
     if holding is not None:
         pattern = f"%{_pattern(holding)}%"
@@ -74,9 +71,31 @@ def list_part(
             )
         )
     found = [schedule_of_row(row) for row in connection.execute(query).mappings()]
-    if len(found) > limit:
-        return Part(schedules=found[:limit], last=found[limit - 1].key.schedule_id)
-    return Part(schedules=found, last=_last_of(connection, scope, after, window=window))
+    return Part(schedules=sorted(found, key=lambda each: each.key.schedule_id), last=last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastRun:
+    """When a run was due, and when its agent began it."""
+
+    first_at: datetime
+    begun_at: datetime
+
+
+def is_larger(connection: Connection, scope: Scope, than: int) -> bool:
+    """Whether an environment has more schedules than that, the retired ones included."""
+    return connection.execute(_ids(scope, None).offset(than).limit(1)).first() is not None
+
+
+def heads_of(connection: Connection, of: Collection[Schedule]) -> Mapping[int, Version]:
+    """The newest version of each schedule, by the schedule's row."""
+    head = (versions.c.schedule == schedules.c.id) & (versions.c.revision == schedules.c.head_revision)
+    query = (
+        select(versions)
+        .select_from(schedules.join(versions, head))
+        .where(schedules.c.id.in_([each.row for each in of]))
+    )
+    return {row["schedule"]: version_of_row(row) for row in connection.execute(query).mappings()}
 
 
 def count_open(connection: Connection, of: Collection[Schedule]) -> Mapping[int, Mapping[Disposition, int]]:
@@ -92,10 +111,34 @@ def count_open(connection: Connection, of: Collection[Schedule]) -> Mapping[int,
     return found
 
 
-def begun_of(connection: Connection, of: Collection[int]) -> Mapping[int, datetime]:
-    """When the agents of some entries began, by the entry's row; nothing of those where none did."""
-    query = select(runs.c.entry, runs.c.begun_at).where(runs.c.entry.in_(of), runs.c.begun_at.is_not(None))
-    return {row.entry: row.begun_at for row in connection.execute(query)}
+RECENT: Final = 20
+"""Entries of a schedule among which its last run is looked for: behind a flood of refusals it is no news."""
+
+
+def last_begun(connection: Connection, of: Collection[Schedule]) -> Mapping[int, LastRun]:
+    """The newest run of each schedule whose agent began, by the schedule's row; nothing where none of its last entries has one.
+
+    One statement with a part for each schedule, since each has a newest entry of its own.
+    """
+    parts: list[Select[Any]] = []
+    for each in of:
+        recent = (
+            select(entries.c.schedule, entries.c.first_at, runs.c.begun_at)
+            .select_from(entries.outerjoin(runs, runs.c.entry == entries.c.id))
+            .where(entries.c.schedule == each.row)
+            .order_by(entries.c.first_at.desc())
+            .limit(RECENT)
+            .subquery()
+        )
+        parts.append(select(recent).where(recent.c.begun_at.is_not(None)))
+    if not parts:
+        return {}
+    found: dict[int, LastRun] = {}
+    for row in connection.execute(union_all(*parts)):
+        known = found.get(row.schedule)
+        if known is None or known.first_at < row.first_at:
+            found[row.schedule] = LastRun(first_at=row.first_at, begun_at=row.begun_at)
+    return found
 
 
 def _ids(scope: Scope, after: str | None) -> Select[tuple[int, str]]:
@@ -105,12 +148,6 @@ def _ids(scope: Scope, after: str | None) -> Select[tuple[int, str]]:
         .order_by(schedules.c.schedule_id)
     )
     return query if after is None else query.where(schedules.c.schedule_id > after)
-
-
-def _last_of(connection: Connection, scope: Scope, after: str | None, *, window: int) -> str | None:
-    """The last schedule of a window, where there are others behind it."""
-    row = connection.execute(_ids(scope, after).offset(window - 1).limit(2)).all()
-    return row[0].schedule_id if len(row) > 1 else None
 
 
 def _stands(standing: Standing | None) -> ColumnElement[bool]:

@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 
 from horarium.catalog import directory as catalog
 from horarium.catalog import ledger
-from horarium.catalog.directory import Standing
+from horarium.catalog.directory import LastRun, Standing
 from horarium.catalog.environments import Environment, require_environment
-from horarium.catalog.schedules import Schedule, find_schedules, find_versions
+from horarium.catalog.schedules import Schedule, find_schedules
 from horarium.catalog.standings import standings
 from horarium.catalog.versions import Version
 from horarium.control.records import UNREADABLE, directory_entries, last_outcome
@@ -20,9 +20,12 @@ from horarium.schedule.ledger import HOLDING, Disposition
 
 MAX_TEXT: Final = 100
 """Characters that are looked for in the directory."""
+SMALL: Final = 200
+"""Schedules of an environment that is listed by name. A larger one is listed by id, which an index leads to."""
 _WINDOW: Final = 5_000
 """Schedules that one page looks through at the most, so that a rare text costs no more than a frequent one."""
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 500
+"""Of them, those that one question is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +39,11 @@ class Sought:
 def directory(
     connection: Connection, scope: Scope, sought: Sought, *, after: str | None, limit: int, now: datetime
 ) -> dict[str, Any]:
-    """A page of an environment's schedules by UUID: `{"schedules": […], "next_cursor": UUID or None}`. Raises `NotFound`.
+    """A page of an environment's schedules: `{"schedules": […], "next_cursor": UUID or None}`. Raises `NotFound`.
 
+    By name in an environment of up to `SMALL` schedules, else by UUID. `after` is the UUID that the page before ended with.
     An entry is that of `horarium.control.records.directory`, with `state` (enabled, paused, review, retired), `timezone`,
-    `agent_version`, `last_outcome`, `lateness_ms` where that was a run, `running` and `waiting`. A page may
+    `agent_version`, `last_outcome`, `lateness_ms` of its last run, `running` and `waiting`. A page may
     hold fewer than `limit`, and none, with more behind it: so many were looked through.
     """
     environment = require_environment(connection, scope)
@@ -50,11 +54,11 @@ def directory(
 def names(connection: Connection, scope: Scope, ids: Collection[str]) -> dict[str, dict[str, str]]:
     """The `name` and the `timezone` of some schedules at their heads, by id, in two queries for any number of them."""
     found = find_schedules(connection, scope, ids)
-    heads = find_versions(connection, {(each.row, each.head_revision) for each in found})
+    heads = catalog.heads_of(connection, found)
     return {
-        each.key.schedule_id: {"name": name_of(head), "timezone": zone_of(head)}
+        each.key.schedule_id: {"name": name_of(heads[each.row]), "timezone": zone_of(heads[each.row])}
         for each in found
-        if (head := heads.get((each.row, each.head_revision))) is not None
+        if each.row in heads
     }
 
 
@@ -71,34 +75,53 @@ def zone_of(version: Version) -> str:
 def _found(
     connection: Connection, scope: Scope, sought: Sought, *, after: str | None, limit: int
 ) -> tuple[list[Schedule], str | None]:
+    ordered = _by_id if catalog.is_larger(connection, scope, SMALL) else _by_name
+    return ordered(connection, scope, sought, after=after, limit=limit)
+
+
+def _by_name(
+    connection: Connection, scope: Scope, sought: Sought, *, after: str | None, limit: int
+) -> tuple[list[Schedule], str | None]:
+    """A page of an environment that is small enough to be put in the order of its names, as people look for them."""
+    part = catalog.list_part(connection, scope, after=None, window=SMALL, standing=sought.standing)
+    heads, text = catalog.heads_of(connection, part.schedules), sought.text.strip()
+    placed = sorted(
+        (name_of(heads[each.row]).casefold(), each.key.schedule_id, each.row)
+        for each in part.schedules
+        if each.row in heads and (not text or _holds(each, heads[each.row], text))
+    )
+    # One that is gone meanwhile was no place: then the beginning is shown.
+    begin = next((place + 1 for place, (_, schedule_id, _) in enumerate(placed) if schedule_id == after), 0)
+    shown = placed[begin : begin + limit]
+    by_row = {each.row: each for each in part.schedules}
+    last = shown[-1][1] if begin + limit < len(placed) else None
+    return [by_row[row] for _, _, row in shown], last
+
+
+def _by_id(
+    connection: Connection, scope: Scope, sought: Sought, *, after: str | None, limit: int
+) -> tuple[list[Schedule], str | None]:
+    """A page of a large environment: of those that stand so and hold the text, among the next `_WINDOW` or so.
+
+    What is frequent is found among the first few, so the first look is short.
+    """
     text = sought.text.strip()
-    if not text:
-        part = catalog.list_part(connection, scope, after=after, limit=limit, window=_WINDOW, standing=sought.standing)
-        return list(part.schedules), part.last
     found: list[Schedule] = []
-    looked, last = 0, after
+    looked, window, last = 0, 2 * limit, after
     while looked < _WINDOW:
         part = catalog.list_part(
-            connection,
-            scope,
-            after=last,
-            limit=_AT_ONCE,
-            window=_WINDOW,
-            standing=sought.standing,
-            holding=text,
+            connection, scope, after=last, window=window, standing=sought.standing, holding=text or None
         )
-        heads = find_versions(connection, {(each.row, each.head_revision) for each in part.schedules})
-        for each in part.schedules:
-            head = heads.get((each.row, each.head_revision))
-            if head is not None and _holds(each, head, text):
-                found.append(each)
-                if len(found) == limit:
-                    return found, each.key.schedule_id
+        heads = catalog.heads_of(connection, part.schedules) if text else {}
+        found += [
+            each for each in part.schedules if not text or (each.row in heads and _holds(each, heads[each.row], text))
+        ]
+        if len(found) > limit:
+            return found[:limit], found[limit - 1].key.schedule_id
         last = part.last
         if last is None:
             return found, None
-        # A part that is full was cut by its limit, and more of the same window is behind it.
-        looked += len(part.schedules) if len(part.schedules) == _AT_ONCE else _WINDOW
+        looked, window = looked + window, min(2 * window, _AT_ONCE)
     return found, last
 
 
@@ -117,7 +140,7 @@ def _entries(
     if not of:
         return []
     closed, opened = ledger.newest_closed(connection, of), catalog.count_open(connection, of)
-    begun = catalog.begun_of(connection, [each.row for each in closed.values()])
+    begun = catalog.last_begun(connection, of)
     found = []
     standing_of = standings(connection, of)
     for standing, entry in zip(
@@ -125,25 +148,22 @@ def _entries(
     ):
         row = standing.schedule.row
         shown = standing.activated or standing.head
-        last = closed.get(row)
         found.append(
             {
                 **entry,
                 "state": "retired" if standing.schedule.retired_at is not None else standing.state[0],
                 "timezone": zone_of(shown),
                 "agent_version": None if shown.is_damaged else shown.configuration.run.agent_version,
-                "last_outcome": last_outcome(last),
-                "lateness_ms": _lateness(last, begun),
+                "last_outcome": last_outcome(closed.get(row)),
+                "lateness_ms": _lateness(begun.get(row)),
                 **_now(opened.get(row, {})),
             }
         )
     return found
 
 
-def _lateness(last: ledger.Entry | None, begun: Mapping[int, datetime]) -> int | None:
-    if last is None or last.row not in begun:
-        return None
-    return (begun[last.row] - last.first_at) // timedelta(milliseconds=1)
+def _lateness(last: LastRun | None) -> int | None:
+    return None if last is None else (last.begun_at - last.first_at) // timedelta(milliseconds=1)
 
 
 def _now(opened: Mapping[Disposition, int]) -> dict[str, int]:

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -40,7 +40,7 @@ class Session:
     """A session that is alive. `form_token` stands in each of its forms, and cannot be told from outside of the session."""
 
     principal: Principal
-    form_token: str
+    form_token: str = field(repr=False)
     is_stale: bool
     """Whether `touch` is due."""
 

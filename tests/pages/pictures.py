@@ -47,7 +47,6 @@ def main(folder: Path) -> None:
             for scheme, size, name in (
                 ("light", WIDE, "directory"),
                 ("dark", WIDE, "run"),
-                ("light", WIDE, "runs"),
                 ("dark", NARROW, "narrow"),
             ):
                 context = browser.new_context(
@@ -58,7 +57,7 @@ def main(folder: Path) -> None:
                 if name == "run":
                     run_of(page, site, "Inbox triage")
                 else:
-                    page.goto(f"{site.url}{HOME}/{'runs' if name == 'runs' else 'schedules'}")
+                    page.goto(f"{site.url}{HOME}/schedules")
                 page.screenshot(path=folder / f"{name}.png")
                 context.close()
             browser.close()

@@ -211,6 +211,31 @@ def test_a_page_keeps_what_was_unfolded_when_it_refreshes(page, site):
         site.clock.now = MORNING
 
 
+def test_a_part_that_was_marked_stays_marked(page, site):
+    page.goto(f"{site.url}{HOME}/schedules")
+    link = page.get_by_role("link", name="Market watch")
+    link.evaluate("(each) => window.getSelection().selectAllChildren(each)")
+    site.clock.now = MORNING + timedelta(minutes=1)
+    try:
+        # Longer than two refreshes take.
+        page.wait_for_timeout(12_000)
+        assert page.evaluate("window.getSelection().toString()") == "Market watch"
+        page.evaluate("window.getSelection().removeAllRanges()")
+        expect(page.get_by_role("row").filter(has_text="Market watch")).to_contain_text("in 19 min")
+    finally:
+        site.clock.now = MORNING
+
+
+def test_whoever_listens_is_not_told_that_time_passes(page, site):
+    page.goto(f"{site.url}{HOME}/schedules?text=market")
+    site.clock.now = MORNING + timedelta(minutes=2)
+    try:
+        expect(page.get_by_role("row").filter(has_text="Market watch")).to_contain_text("in 18 min")
+        expect(page.locator("[data-told]")).to_be_empty()
+    finally:
+        site.clock.now = MORNING
+
+
 def test_nothing_is_replaced_while_somebody_types(page, site):
     page.goto(f"{site.url}{HOME}/schedules")
     field = page.get_by_label("Name, id, agent or input")

@@ -152,6 +152,17 @@ def test_the_cookie_is_for_the_server_alone(pages, catalog):
     assert "domain" not in cookie.lower()
 
 
+def test_who_comes_and_goes_is_in_the_log(pages, capsys):
+    browser = pages.browser()
+    made = code(pages)
+    browser.post("/ui/sign-in", {"code": made})
+    browser.post("/ui/sign-out", {"form_token": browser.form_token()})
+    said = capsys.readouterr().out
+    for told in ("signed_in", "signed_out"):
+        assert re.search(rf"{told} .*principal=acme/ada", said)
+    assert made not in said
+
+
 def test_signing_out_ends_the_session_on_the_server(pages, ada):
     secret = ada.cookies[COOKIE]
     answer = ada.post("/ui/sign-out", {"form_token": ada.form_token()})

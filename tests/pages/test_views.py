@@ -9,6 +9,7 @@ from sqlalchemy import event
 from horarium.api.pages import moments, words
 from horarium.api.pages.rendering import templates
 from horarium.catalog.directory import Standing
+from horarium.control import directory
 from horarium.schedule.ledger import Disposition
 from tests.pages.browser import HOME, LOCAL, Pages, person, text_of
 from tests.pages.night import HOSTILE, MORNING, TURNING, tonight
@@ -55,6 +56,7 @@ def test_the_directory_tells_where_each_schedule_stands(ada):
     assert "40 ms" in row_of(page, "Inbox triage")
     assert "1 running" in row_of(page, "Ingestion check")
     assert "skipped" in row_of(page, "Ingestion check")
+    assert "40 ms" in row_of(page, "Ingestion check"), "of its last run, which the skipped instant was none of"
     assert "1 running" in row_of(page, "Market watch")
     assert "2 waiting" in row_of(page, "Market watch")
     assert "review" in row_of(page, "Nightly report")
@@ -83,13 +85,17 @@ def test_the_directory_can_be_asked_for_one_state(ada, state, names):
     assert all(any(row.startswith(name) for row in found) for name in names)
 
 
+@pytest.mark.parametrize("small", [3, 200])
 @pytest.mark.parametrize("text", ["TRIAGE", "inbox tri", " Inbox  triage".replace("  ", " ")])
-def test_the_directory_can_be_asked_for_a_text_in_any_case(ada, text):
+def test_the_directory_can_be_asked_for_a_text_in_any_case(ada, text, small, monkeypatch):
+    monkeypatch.setattr(directory, "SMALL", small)
     found = rows(ada.get(SCHEDULES, params={"text": text}))
     assert [row.partition(" \N{BLACK CIRCLE}")[0] for row in found] == ["Inbox triage"]
 
 
-def test_an_id_is_found_and_what_reads_like_a_pattern_is_taken_as_it_is(ada, night):
+@pytest.mark.parametrize("small", [3, 200])
+def test_an_id_is_found_and_what_reads_like_a_pattern_is_taken_as_it_is(ada, night, small, monkeypatch):
+    monkeypatch.setattr(directory, "SMALL", small)
     (row,) = rows(ada.get(SCHEDULES, params={"text": night.id_of("Market watch")[:13]}))
     assert row.startswith("Market watch")
     for text in ("%", "_nbox", "skip", '"name"', "\\"):
@@ -97,7 +103,9 @@ def test_an_id_is_found_and_what_reads_like_a_pattern_is_taken_as_it_is(ada, nig
     assert "There is no such schedule" in text_of(ada.get(SCHEDULES, params={"text": "%"}))
 
 
-def test_letters_beyond_ascii_are_found_in_any_case(ada, night):
+@pytest.mark.parametrize("small", [3, 200])
+def test_letters_beyond_ascii_are_found_in_any_case(ada, night, small, monkeypatch):
+    monkeypatch.setattr(directory, "SMALL", small)
     night.published("Ärger im Büro: Größe")
     try:
         for text in ("ärger", "BÜRO", "größe"):
@@ -106,7 +114,22 @@ def test_letters_beyond_ascii_are_found_in_any_case(ada, night):
         night.desks.pop("Ärger im Büro: Größe").retire()
 
 
-def test_pages_of_the_directory_follow_each_other_and_hold_each_schedule_once(ada, night):
+def test_a_small_environment_is_listed_by_name(ada):
+    names = re.findall(r'<th scope="row"><a href="[^"]+"><bdi>([^<]+)', ada.get(SCHEDULES).text)
+    assert len(names) > 5
+    assert names == sorted(names, key=str.casefold)
+
+
+def test_a_large_environment_is_listed_by_id(ada, monkeypatch):
+    monkeypatch.setattr(directory, "SMALL", 3)
+    ids = re.findall(rf'<th scope="row"><a href="{SCHEDULES}/([^"]+)"', ada.get(SCHEDULES).text)
+    assert len(ids) > 5
+    assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize("small", [3, 200])
+def test_pages_of_the_directory_follow_each_other_and_hold_each_schedule_once(ada, night, monkeypatch, small):
+    monkeypatch.setattr(directory, "SMALL", small)
     made = [night.published(f"Many {number:02d}") for number in range(30)]
     try:
         seen, address = [], f"{SCHEDULES}?text=many"
@@ -299,6 +322,7 @@ def test_a_person_without_the_scope_sees_no_schedule(pages):
     answer = browser.get(SCHEDULES)
     assert answer.status_code == 403
     assert "synapse:schedules:write" in text_of(answer)
+    assert browser.get("/ui").status_code == browser.get("/ui/environments").status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ What the issuer says of a person is taken from the ID token alone, which is veri
 the API is. The client secret, the code and the tokens are kept nowhere.
 """
 
+import asyncio
 import hmac
 import json
 import secrets
 import time
 import warnings
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from importlib import import_module
 from typing import Any, Final
@@ -46,8 +47,8 @@ class Pending:
     """
 
     state: str
-    nonce: str
-    verifier: str
+    nonce: str = field(repr=False)
+    verifier: str = field(repr=False)
     place: str
 
     def as_cookie(self) -> str:
@@ -70,7 +71,7 @@ def read_pending(cookie: str | None) -> Pending | None:
 class _Discovered:
     authorization: str
     token: str
-    keys: FetchedKeys
+    keys_address: str
     methods: tuple[str, ...]
     at: float
 
@@ -81,13 +82,16 @@ class Issuer:
     def __init__(self, settings: OidcSettings, callback_url: str) -> None:
         self._settings = settings
         self._callback_url = callback_url
+        self._authlib = _authlib_client()
         self._client = httpx.AsyncClient(timeout=ANSWER_WITHIN.total_seconds(), follow_redirects=False)
         self._discovered: _Discovered | None = None
+        self._discovering = asyncio.Lock()
+        self._keys: dict[str, FetchedKeys] = {}
 
     async def close(self) -> None:
         """Close connections."""
-        if self._discovered is not None:
-            await self._discovered.keys.close()
+        for keys in self._keys.values():
+            await keys.close()
         await self._client.aclose()
 
     async def begin(self, place: str) -> tuple[str, Pending]:
@@ -129,6 +133,8 @@ class Issuer:
                     found.token, code=code, grant_type="authorization_code", code_verifier=pending.verifier
                 )
         except _authlib_error() as error:
+            # A wrong secret of ours is told in the same way, and for the operator to find.
+            _logger.warning("issuer_refused", error=str(getattr(error, "error", ""))[:80])
             raise _refused("The issuer does not accept this sign-in: it was used, or is over.") from error
         except (httpx.HTTPError, ValueError) as error:
             raise self._unavailable(error) from error
@@ -143,7 +149,7 @@ class Issuer:
             kid = header.get("kid")
             if "crit" in header or not isinstance(kid, str | None):
                 raise _refused("The issuer's ID token is none that we read.")
-            for candidate in await found.keys.candidates(kid):
+            for candidate in await self._keys_at(found.keys_address).candidates(kid):
                 if header.get("alg") != candidate.algorithm:
                     continue
                 claims: dict[str, Any] = jwt.decode(
@@ -193,12 +199,11 @@ class Issuer:
             ) from error
 
     def _oauth(self, found: _Discovered) -> Any:
-        client = _authlib_client()
         method = "none"
         if self._settings.client_secret is not None:
             basic = not found.methods or "client_secret_basic" in found.methods
             method = "client_secret_basic" if basic else "client_secret_post"
-        return client(
+        return self._authlib(
             client_id=self._settings.client_id,
             client_secret=self._settings.client_secret,
             token_endpoint_auth_method=method,
@@ -210,6 +215,10 @@ class Issuer:
         )
 
     async def _discover(self) -> _Discovered:
+        async with self._discovering:
+            return await self._discovered_now()
+
+    async def _discovered_now(self) -> _Discovered:
         known = self._discovered
         if known is not None and time.monotonic() - known.at < _FRESH_FOR.total_seconds():
             return known
@@ -221,10 +230,14 @@ class Issuer:
             if known is not None:
                 return known
             raise self._unavailable(error) from error
-        if known is not None:
-            await known.keys.close()
         self._discovered = found
         return found
+
+    def _keys_at(self, address: str) -> FetchedKeys:
+        """The keys of an address. Those of an address that is named no more stay: another sign-in may be using them."""
+        if address not in self._keys:
+            self._keys[address] = FetchedKeys(address)
+        return self._keys[address]
 
     async def _read(self, address: str) -> bytes:
         async with self._client.stream("GET", address, headers={"Accept": "application/json"}) as response:
@@ -251,7 +264,7 @@ class Issuer:
         return _Discovered(
             authorization=addresses["authorization_endpoint"],
             token=addresses["token_endpoint"],
-            keys=FetchedKeys(addresses["jwks_uri"]),
+            keys_address=addresses["jwks_uri"],
             methods=tuple(each for each in methods if isinstance(each, str)) if isinstance(methods, list) else (),
             at=time.monotonic(),
         )
@@ -267,7 +280,7 @@ class Issuer:
 
 def _authlib_client() -> Any:
     """Authlib's client. It tells at import that it will prefer another package than httpx one day; nobody can act on that."""
-    # Here, since it takes half a second and is needed only where there is an issuer. It brings no types.
+    # Not at the top, since it takes half a second and is needed only where there is an issuer. It brings no types.
     try:
         authlib_deprecate = import_module("authlib.deprecate")
         with warnings.catch_warnings():

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
@@ -31,7 +31,7 @@ class Guest:
     site: Site
     request: Request
     session: Session
-    secret: str
+    secret: str = field(repr=False)
 
     @property
     def principal(self) -> Principal:

@@ -1,8 +1,10 @@
 """Coming and going: the first page, signing in, signing out, and the choice of an environment."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Final
 
+import structlog
 from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 
@@ -10,17 +12,18 @@ from horarium.api.pages.forms import read_form, require_own_page
 from horarium.api.pages.oidc import PENDING_FOR, read_pending
 from horarium.api.pages.routing import page_router
 from horarium.api.pages.site import PREFIX, Site, site_of
-from horarium.api.pages.visits import SignedIn, sent_by
+from horarium.api.pages.visits import Guest, SignedIn, sent_by
 from horarium.api.problems import Rejected
 from horarium.api.service import Service, limited_peer
 from horarium.control import sessions
-from horarium.control.principals import Principal, require_organization
+from horarium.control.principals import Principal, require_organization, require_scope
 from horarium.schedule.identity import NAME, Scope
 
 router = page_router("")
 Peer = Annotated[Service, Depends(limited_peer)]
 
 _LONGEST_ENTRY: Final = 8 * 1024
+_logger = structlog.get_logger(__name__)
 
 
 @router.get("/")
@@ -36,18 +39,16 @@ async def root(request: Request) -> Response:
 @router.get(PREFIX + "/")
 async def first(guest: SignedIn) -> Response:
     """Lead somebody to their environment, or let them choose where there are several."""
-    site, principal = guest.site, guest.principal
-    found = await guest.service.read(sessions.environments, principal)
+    found = await _environments(guest)
     if len(found) == 1:
-        return site.go(site.at(principal.org_id, found[0], "schedules"))
-    return site.page(guest.request, "environments.html", org_id=principal.org_id, environments=found)
+        return guest.site.go(guest.site.at(guest.principal.org_id, found[0], "schedules"))
+    return _choice(guest, found)
 
 
 @router.get(PREFIX + "/environments")
 async def choose(guest: SignedIn) -> Response:
     """Let somebody choose another environment."""
-    found = await guest.service.read(sessions.environments, guest.principal)
-    return guest.site.page(guest.request, "environments.html", org_id=guest.principal.org_id, environments=found)
+    return _choice(guest, await _environments(guest))
 
 
 @router.get(PREFIX + "/sign-in")
@@ -122,6 +123,10 @@ async def sign_out(guest: SignedIn) -> Response:
     """End the session, here and in the catalog."""
     await sent_by(guest)
     await guest.service.write(sessions.end, guest.secret)
+    principal = guest.principal
+    _logger.info(
+        "signed_out", principal=f"{principal.org_id}/{principal.name}", request_id=guest.request.state.request_id
+    )
     guest.request.state.session = None
     answer = guest.site.page(guest.request, "signed_out.html")
     _drop_cookie(answer, guest.site, guest.site.settings.session_cookie)
@@ -139,6 +144,15 @@ async def environment(guest: SignedIn, org_id: str, environment_id: str | None =
     return guest.site.go(guest.site.at(org_id, environment_id, "schedules"))
 
 
+async def _environments(guest: Guest) -> Sequence[str]:
+    require_scope(guest.principal, guest.service.required_scope)
+    return await guest.service.read(sessions.environments, guest.principal)
+
+
+def _choice(guest: Guest, found: Sequence[str]) -> Response:
+    return guest.site.page(guest.request, "environments.html", org_id=guest.principal.org_id, environments=found)
+
+
 async def _enter_by_code(request: Request, service: Service, code: str, place: str) -> Response:
     principal = await service.write(sessions.redeem, code, now=service.now())
     return _not_known(request, place) if principal is None else await _enter(request, service, principal, place)
@@ -150,6 +164,7 @@ async def _enter(
     site = site_of(request)
     before = request.cookies.get(site.settings.session_cookie)
     secret = await service.write(sessions.begin, principal, now=service.now(), before=before, until=until)
+    _logger.info("signed_in", principal=f"{principal.org_id}/{principal.name}", request_id=request.state.request_id)
     answer = site.go(place)
     _set_cookie(answer, site, site.settings.session_cookie, secret, lives=sessions.LONGEST)
     return answer

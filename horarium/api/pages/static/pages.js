@@ -51,6 +51,19 @@ function isBeingFilled(main) {
   });
 }
 
+// Whether somebody has marked a part of the page, to copy it.
+function isBeingCopied(main) {
+  const selection = window.getSelection();
+  return Boolean(selection && !selection.isCollapsed && main.contains(selection.anchorNode));
+}
+
+// What a page says without what passes by itself: whoever listens is told of changes, and not of the time.
+function substance(main) {
+  const copy = main.cloneNode(true);
+  for (const each of copy.querySelectorAll(".distance, .passing, input[type=hidden]")) each.remove();
+  return copy.innerHTML;
+}
+
 // Where an element is, so that the same one is found again in the page's next state.
 function pathTo(element, root) {
   const path = [];
@@ -99,6 +112,7 @@ function refreshing(main) {
   const told = document.querySelector("[data-told]");
   let lastTold = 0;
   let before = main.innerHTML;
+  let said = substance(main);
   let failing = false;
 
   const announce = (text, always) => {
@@ -143,7 +157,7 @@ function refreshing(main) {
     }
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
     // Meanwhile somebody may have begun to type.
-    if (isBeingFilled(main)) return true;
+    if (isBeingFilled(main) || isBeingCopied(main)) return true;
     if (next.documentElement.dataset.release !== document.documentElement.dataset.release) {
       window.location.reload();
       return false;
@@ -151,9 +165,11 @@ function refreshing(main) {
     const content = next.getElementById("main");
     if (!content) return true;
     if (content.innerHTML !== before) {
+      const saying = substance(content);
       before = content.innerHTML;
       replaceMain(main, content);
-      announce("The page was updated.", false);
+      if (saying !== said) announce("The page was updated.", false);
+      said = saying;
     }
     const made = next.querySelector("[data-made] time");
     const shown = document.querySelector("[data-made] time");
