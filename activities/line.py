@@ -43,8 +43,11 @@ class Line:
         place = self._places.get(key)
         return timedelta(0) if place is None else place.extra
 
-    def stand(self, key: ActivationKey, due: datetime) -> timedelta:
-        """Let a schedule stand in line for its next instant: how much earlier it is staged. It is told the same each time."""
+    def stand(self, key: ActivationKey, due: datetime, *, at_most: timedelta | None = None) -> timedelta:
+        """Let a schedule stand in line for its next instant: how much earlier it is staged. It is told the same each time.
+
+        `at_most` bounds that for a schedule which is due again before a place further ahead would be of any use.
+        """
         place = self._places.get(key)
         if place is not None and place.due == due:
             return place.extra
@@ -52,6 +55,8 @@ class Line:
         before = self._standing[due]
         self._standing[due] += 1
         extra = self._between * (before % (self._longest // self._between + 1))
+        if at_most is not None:
+            extra = max(min(extra, at_most), timedelta(0))
         self._places[key] = _Place(due=due, extra=extra)
         while len(self._places) > self._remembers:
             self.leave(next(iter(self._places)))

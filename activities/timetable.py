@@ -74,8 +74,11 @@ class Timetable:
         if facts is None or facts.following is None:
             self._line.leave(request.key)
         else:
-            # By this one it wakes for the next instant, and finds it within its lead then.
-            facts = replace(facts, lead=lead + self._line.stand(request.key, facts.following))
+            # By this one it wakes for the next instant, and finds it within its lead then. Not before the last one is due, whose
+            # run would be found in its slot.
+            last = max((facts.accounted_through, *facts.ahead))
+            extra = self._line.stand(request.key, facts.following, at_most=facts.following - last - lead)
+            facts = replace(facts, lead=lead + extra)
         if facts is not None:
             self._watch(request.key, facts.accounted_through, now=request.now)
         return StepFacts(

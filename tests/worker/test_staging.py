@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from activities.line import STAGED_PER_SECOND
+from activities.line import STAGED_PER_SECOND, Line
 from activities.messages import CommitPlan, GatherFacts
 from activities.pace import Pace
 from activities.timetable import Timetable
@@ -74,3 +74,15 @@ def test_another_worker_that_wakes_one_early_stages_it_by_its_own_lead(catalog, 
 
     assert (looked.starts, looked.wake_at) == ((), at(60) - PACE.lead)
     assert step(other, keys[-1], looked.wake_at).starts == (at(60),)
+
+
+def test_nobody_wakes_for_an_instant_before_the_one_before_it_is_due(catalog, monkeypatch):
+    """The slot is taken until then. To look and to find it taken would be a step and a transaction more each time."""
+    steps = Timetable(catalog, Starter(), PACE)
+    monkeypatch.setattr(steps, "_line", Line(per_second=1))
+    taken = []
+    for key in [Desk(catalog).enabled(every(5)).key for _ in range(4)]:
+        first = step(steps, key, at(0.5))
+        taken.append(step(steps, key, first.wake_at))
+    assert [each.starts for each in taken] == [(at(5),)] * 4
+    assert [(each.wake_at, each.blocked) for each in taken] == [(at(6), False), *[(at(5), False)] * 3]

@@ -36,6 +36,13 @@ def test_no_lead_grows_beyond_the_longest_and_those_too_many_share_the_time():
     assert max(Line().stand(schedule(number), NOON) for number in range(3)) <= LONGEST
 
 
+def test_one_that_is_due_again_soon_is_staged_no_earlier_than_is_of_use():
+    line = Line(per_second=1)
+    for number, (at_most, extra) in enumerate([(None, 0), (5, 1), (1.5, 1.5), (-3, 0), (None, 4)]):
+        bound = None if at_most is None else at_most * SECOND
+        assert line.stand(schedule(number), NOON, at_most=bound) == line.extra_of(schedule(number)) == extra * SECOND
+
+
 def test_a_schedule_is_told_the_same_of_the_same_instant():
     """It wakes by what it was told, and has to find its instant within its lead then."""
     line = Line()
