@@ -1,7 +1,7 @@
 """One run from its staging to its one answer, whatever its agent, its operator or its worker does."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -15,11 +15,14 @@ from tests.postgres.databases import KINDS
 from tests.workflows.documents import every
 from tests.workflows.house import AGENTS_QUEUE, SCOPE, Worked
 from tests.workflows.lasting import LastingRun, Work
+from workflows.options import admission_heartbeat
 
 pytestmark = pytest.mark.parametrize("where", KINDS, indirect=True)
 
 STAGED_EARLY = Pace(lead=timedelta(seconds=6), spread=timedelta(0))
 SECOND = timedelta(seconds=1)
+TASK_STARTED = "workflow_task_started_event_attributes"
+SCHEDULED = "activity_task_scheduled_event_attributes"
 
 
 async def due(house, **policy):
@@ -140,6 +143,20 @@ async def test_what_was_there_at_enabling_is_looked_at_again_at_the_occurrence(s
         reason = {"input": "input_unreadable", "target": "output_missing"}[gone]
         assert await house.workflow(run).result() == {"disposition": "refused", "reason": reason}
         assert house.begun == []
+
+
+async def test_an_admission_is_given_to_another_worker_by_how_long_it_has_to_wait(skipping):
+    async with skipping(pace=STAGED_EARLY) as house:
+        _key, _activation, run = await due(house)
+        await house.advance(timedelta(hours=1))
+        await house.workflow(run).result()
+
+        events = (await house.workflow(run).fetch_history()).events
+        (begun, *_) = [each.event_time.ToDatetime(UTC) for each in events if each.HasField(TASK_STARTED)]
+        (admission, *_) = [getattr(each, SCHEDULED) for each in events if each.HasField(SCHEDULED)]
+        assert run.nominal_time - begun > SECOND
+        expected = admission_heartbeat(run.nominal_time - begun)
+        assert abs(admission.heartbeat_timeout.ToTimedelta() - expected) < SECOND / 100
 
 
 async def test_a_run_that_is_cancelled_while_it_waits_for_its_second_is_cancelled_in_the_ledger(skipping):
