@@ -47,7 +47,7 @@ JUST_AFTER = timedelta(milliseconds=10)
 BACK_BEFORE = timedelta(seconds=1)
 """How early a run that found no room to wait tries again: by then, those that waited for an earlier second are gone."""
 DECIDED_AT_ONCE = 8
-"""Decisions that a worker gives to its catalog at the same time: as many as one transaction of SQLite takes in, and more than
+"""Decisions that a worker gives to its catalog at the same time: enough to share transactions of SQLite, and more than
 PostgreSQL has writers, so that none waits for its next. No more stand before an organization that has few."""
 
 _logger = structlog.get_logger(__name__)

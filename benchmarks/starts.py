@@ -44,7 +44,7 @@ LIFTED: Final = 10_000
 """Starts a second of native schedules that no herd here comes near."""
 
 _MARGIN = timedelta(seconds=12)
-"""Between the last schedule's coming to rest and the first second that is due: twice the longest lead of a staged run."""
+"""Between the last schedule's coming to rest and the first second that is due: the longest lead of a staged run."""
 _RESTART = timedelta(seconds=45)
 """How long before a herd the workers are stopped: they are to be back in time, and not a minute before it."""
 _FIRST_MINUTE = timedelta(seconds=60)
