@@ -74,8 +74,8 @@ class Timetable:
         if facts is None or facts.following is None:
             self._line.leave(request.key)
         else:
-            # By this one it wakes for the next instant, and finds it within its lead then. It does not wake before the last one is
-            # due, whose run would be found in its slot.
+            # By this one it wakes for the next instant, and finds it within its lead then. Not before the last one is due: its
+            # run would be found in the slot.
             last = max((facts.accounted_through, *facts.ahead))
             extra = self._line.stand(request.key, facts.following, at_most=facts.following - last - lead)
             facts = replace(facts, lead=lead + extra)
