@@ -1,7 +1,8 @@
 """Goes round the live activations of an environment, a page at a time: what nobody reports is found in the end.
 
 So the steady load of a controller is the same for however many schedules, and only the time of a round grows: at
-`LOOKS_AT_ONCE` a sweep, two hundred live schedules are looked at in each sweep, and ten thousand in about four minutes.
+`LOOKS_AT_ONCE` a sweep, two hundred live schedules are looked at in each sweep, and ten thousand in about four minutes. Where
+most schedules are paused or ended a round takes longer, since a page goes by no more than `VISITED_AT_ONCE` for each of them.
 """
 
 from collections.abc import Sequence
