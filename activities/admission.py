@@ -20,6 +20,7 @@ from activities.messages import AdmitRun
 from activities.pace import SILENT_WAIT
 from activities.temporal import nudge
 from activities.turns import Turns
+from horarium import traces
 from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
 from horarium.authority.rules import may_cost
 from horarium.catalog import Catalog
@@ -129,7 +130,8 @@ class Admissions:
             raise ApplicationError(decided.unusable, type="destination_unusable")
         if decided.claimed is None or admitted.dispatch is None:
             return admitted
-        result = await self._handover.hand_over(decided.claimed)
+        with traces.span("agent begins"):
+            result = await self._handover.hand_over(decided.claimed)
         if isinstance(result, Ended):
             await nudge(self._client, result.nudge)
             return Admission(outcome=result.outcome, reason=result.reason)

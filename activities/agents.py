@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 from activities.clock import WorkerClock, machine_time
 from activities.failures import translated
 from activities.messages import RUN_AGENT, AgentDone, RunAgent
+from horarium import traces
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import RunBrief, ScheduleReference
 from horarium.agents.host import AgentHost, Claim
@@ -163,7 +164,8 @@ class AgentActivities:
             self._clock.observe(activity.info().started_time)
         heartbeats = asyncio.create_task(_heartbeats())
         try:
-            claim = await self._claim(request)
+            with traces.span("agent begins"):
+                claim = await self._claim(request)
             report = await self._runner.serve(request.agent_version, claim, self._host, heartbeat=activity.heartbeat)
         finally:
             heartbeats.cancel()

@@ -27,6 +27,7 @@ from worker.logs import tell
 from worker.processes import open_catalog, until_told
 from worker.settings import Settings
 from worker.starts import totals_told
+from worker.tracing import traced
 
 GRACE = timedelta(seconds=10)
 """What requests that are under way may take to end, once the process is told to leave."""
@@ -46,6 +47,7 @@ class _Server(uvicorn.Server):
         yield
 
 
+@traced("api")
 @totals_told()
 async def serve(settings: Settings, *, host: str, port: int) -> None:
     """Serve until SIGTERM or SIGINT, then let requests end. Works while Temporal is down.

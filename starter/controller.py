@@ -12,6 +12,7 @@ found its server again, looks at everything at once.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -34,6 +35,7 @@ from horarium.errors import HorariumError, Unavailable
 from horarium.schedule.findings import Finding
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Disposition
+from starter import tallies
 from starter.apart import each_apart, log_failure
 from starter.by_hand import ByHand
 from starter.closures import Closures
@@ -45,9 +47,11 @@ from starter.rotation import LOOKS_AT_ONCE, Rotation
 from starter.stranded import Stranded
 from starter.temporal import ClosedSchedule, Found, Temporal
 from worker.connection import connect
+from worker.metrics import ProcessMetrics
 from worker.processes import CATALOGS_TIME, WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
 from worker.settings import Settings
 from worker.starts import totals_told
+from worker.tracing import traced
 
 TICK = timedelta(milliseconds=500)
 """How soon a change of activation is taken up."""
@@ -75,11 +79,13 @@ State = tuple[str, str | None]
 _logger = structlog.get_logger(__name__)
 
 
+@traced("controller")
 @totals_told()
 async def control(settings: Settings, *, machine: Callable[[], datetime] = machine_time) -> None:
     """Run a controller until SIGTERM or SIGINT. `machine` is the machine's clock, which no setting changes."""
     catalog = open_catalog(settings)
-    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    metrics = ProcessMetrics(settings.metrics)
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS, runtime=metrics.runtime)
     authority = settings.authority
     findings = Findings()
     clock = WorkerClock(machine=machine, server=CATALOGS_TIME, findings=findings)
@@ -93,18 +99,20 @@ async def control(settings: Settings, *, machine: Callable[[], datetime] = machi
         findings=findings,
         event_retention_days=settings.event_retention_days,
     )
-    serving = asyncio.create_task(controller.serve())
-    told = asyncio.create_task(until_told())
-    try:
-        done, _ = await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            await task
-    finally:
-        for task in (serving, told):
-            task.cancel()
-        await asyncio.gather(serving, told, return_exceptions=True)
-        await authority.aclose()
-        catalog.close()
+    async with AsyncExitStack() as stack:
+        stack.callback(catalog.close)
+        stack.push_async_callback(authority.aclose)
+        await stack.enter_async_context(metrics.served())
+        serving = asyncio.create_task(controller.serve())
+        told = asyncio.create_task(until_told())
+        try:
+            done, _ = await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                await task
+        finally:
+            for task in (serving, told):
+                task.cancel()
+            await asyncio.gather(serving, told, return_exceptions=True)
 
 
 @dataclass(slots=True)
@@ -222,6 +230,7 @@ class Controller:
         ):
             await _guarded(part)
         took = timedelta(seconds=time.monotonic() - began)
+        tallies.swept(took)
         if took > SWEEP_LIMIT:
             self.findings.note(Finding.STEP_OUTRAN_LIMIT)
             limit = SWEEP_LIMIT.total_seconds()

@@ -2,14 +2,19 @@
 
 import dataclasses
 
+from temporalio.client import Interceptor as ClientInterceptor
 from temporalio.common import VersioningBehavior
 from temporalio.plugin import SimplePlugin
+from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker import ReplayerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
+from horarium import traces
 from worker.converter import DATA_CONVERTER
 from worker.kept_code import keep_code_of
+from worker.log_context import LogContext
+from worker.tracing import Tracing
 from workflows.run import PinnedRun, RunWorkflow
 from workflows.schedule import ScheduleWorkflow
 
@@ -45,7 +50,12 @@ class _HorariumPlugin(SimplePlugin):
 
 def horarium_plugin() -> SimplePlugin:
     """What every client of ours connects with; its workers inherit it, and a replayer takes it as it is."""
-    return _HorariumPlugin("horarium", data_converter=DATA_CONVERTER, workflow_runner=_runner)
+    interceptors: list[ClientInterceptor | WorkerInterceptor] = [LogContext()]
+    if traces.is_recording():
+        interceptors.append(Tracing())
+    return _HorariumPlugin(
+        "horarium", data_converter=DATA_CONVERTER, workflow_runner=_runner, interceptors=interceptors
+    )
 
 
 def _runner(_given: WorkflowRunner | None) -> WorkflowRunner:

@@ -32,8 +32,10 @@ from horarium.schedule.identity import Scope
 from worker.agent_modules import load_agents
 from worker.composition import AGENT_GRACE, GRACE, agent_workers, run_worker, schedule_worker
 from worker.connection import connect
+from worker.metrics import ProcessMetrics
 from worker.settings import Settings
 from worker.starts import totals_told
+from worker.tracing import traced
 
 HEARTBEAT_EVERY = timedelta(seconds=5)
 LEASE = timedelta(seconds=15)
@@ -48,6 +50,7 @@ READY = "READY"
 _logger = structlog.get_logger(__name__)
 
 
+@traced("worker")
 @totals_told()
 async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[], datetime] = machine_time) -> None:
     """Run the schedule worker, the run worker, or both, until SIGTERM or SIGINT; then leave in good order.
@@ -55,7 +58,8 @@ async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[
     `machine` is the machine's clock, which no setting changes: a process with another one is a test's.
     """
     catalog = open_catalog(settings)
-    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    metrics = ProcessMetrics(settings.metrics)
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS, runtime=metrics.runtime)
     authority = settings.authority
     findings = Findings()
     watch = WorkerClock(machine=machine, server=CATALOGS_TIME, findings=findings)
@@ -69,6 +73,7 @@ async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[
         stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
         stack.push_async_callback(authority.aclose)
+        await stack.enter_async_context(metrics.served())
         for role in roles:
             worker = build[role](client, catalog, settings)
             await stack.enter_async_context(worker)
@@ -86,6 +91,7 @@ async def serve(settings: Settings, roles: Sequence[str], *, machine: Callable[[
         await until_told(watched)
 
 
+@traced("agents")
 async def serve_agents(
     settings: Settings, module: str, *, command: str, machine: Callable[[], datetime] = machine_time
 ) -> None:
@@ -98,7 +104,8 @@ async def serve_agents(
         task_queues=f"{TASK_QUEUES}/{settings.scope.org_id}/{settings.scope.environment_id}",
     )
     catalog = open_catalog(settings)
-    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS)
+    metrics = ProcessMetrics(settings.metrics)
+    client = await connect(wait_seconds=WAIT_FOR_TEMPORAL_SECONDS, runtime=metrics.runtime)
     authority = settings.authority
     clock = WorkerClock(machine=machine)
     host = CatalogHost(catalog, authority, settings.content, settings.scope, clock.now)
@@ -107,6 +114,7 @@ async def serve_agents(
         stack.callback(watchdog.cancel)
         stack.callback(catalog.close)
         stack.push_async_callback(authority.aclose)
+        await stack.enter_async_context(metrics.served())
         keeper = await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
         for worker in agent_workers(client, runner, host, clock):
             await stack.enter_async_context(worker)

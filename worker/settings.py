@@ -16,6 +16,8 @@ from horarium.authority.signing import keys_named
 from horarium.errors import Misconfigured
 from horarium.schedule.ceilings import PER_PROFILE, TOTAL, USUAL, Ceilings
 from horarium.schedule.identity import Scope
+from worker.metrics_settings import PORT as _METRICS_PORT
+from worker.metrics_settings import MetricsAddress, read_metrics_address
 from worker.page_settings import PageVariables, read_page_variables
 
 _BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
@@ -95,6 +97,7 @@ class Settings:
     told to them with each run. `deployment` is None where workers of several builds are not told apart. `ceilings` bound what
     schedules may declare. `pages` is what the pages are told beside that. Thread events of cron profiles are deleted once they
     are older than `event_retention_days`, and never where that is None. A schedule worker keeps `cached_workflows` in memory.
+    `metrics` is where a process that is no API tells its figures, None where it does not.
     """
 
     data: Path
@@ -109,6 +112,7 @@ class Settings:
     pages: PageVariables = field(default_factory=PageVariables)
     event_retention_days: int | None = None
     cached_workflows: int = DEFAULT_CACHED_WORKFLOWS
+    metrics: MetricsAddress | None = None
 
     @property
     def key_file(self) -> Path:
@@ -152,6 +156,8 @@ class Settings:
             TOTAL: "" if self.ceilings.total is None else str(self.ceilings.total),
             _RETENTION: "" if self.event_retention_days is None else str(self.event_retention_days),
             _CACHED: str(self.cached_workflows),
+            # Several children cannot serve their figures at one port.
+            _METRICS_PORT: "",
         }
 
 
@@ -162,7 +168,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_STEPS_PER_RUN`; for the API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`,
     `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
     authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers
-    `HORARIUM_CACHED_WORKFLOWS`, and for those of several builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; and
+    `HORARIUM_CACHED_WORKFLOWS`, and for those of several builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; for all but the
+    API `HORARIUM_METRICS_HOST` and `HORARIUM_METRICS_PORT`; and
     `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`, `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH` and `SCHEDULER_EVENT_RETENTION_DAYS`. A
     `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
     """
@@ -190,6 +197,7 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         event_retention_days=_bounded(environ, _RETENTION, MOST_DAYS, off="to keep thread events for good"),
         cached_workflows=_bounded(environ, _CACHED, MOST_CACHED_WORKFLOWS, off=f"for {DEFAULT_CACHED_WORKFLOWS}")
         or DEFAULT_CACHED_WORKFLOWS,
+        metrics=read_metrics_address(environ),
     )
 
 

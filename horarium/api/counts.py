@@ -2,21 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 FRESH_FOR_SECONDS = 10.0
 
 
-class Counts:
+class Counts(Generic[T]):
     """The last count, kept for a while. Of many who ask at once, one counts."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._counted: Mapping[str, int] = {}
+        self._counted: T
         self._until = float("-inf")
 
-    async def get(self, count: Callable[[], Awaitable[Mapping[str, int]]]) -> Mapping[str, int]:
+    async def get(self, count: Callable[[], Awaitable[T]]) -> T:
         """The count that is there, or a new one; what `count` raises is the caller's."""
         async with self._lock:
             if self._clock() >= self._until:

@@ -3,20 +3,25 @@
 import time
 import traceback
 import uuid
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from horarium import traces
 from horarium.api import problems
 from horarium.api.bodies import body_too_large
 from horarium.api.limits import Limits
 from horarium.api.metrics import UNMATCHED, Metrics
 from horarium.api.problems import Rejected
 
+IN_PATHS = ("schedule_id", "run_id")
+"""What a request may be about, as its path says: each line that is logged for it says so too."""
 _logger = structlog.get_logger("horarium.access")
 _MAX_LOGGED_PATH = 300
+_NEVER_RECORDED = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class Guard:
@@ -50,24 +55,28 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        try:
-            refused = _out_of_bounds(scope, self._limits)
-            if refused is None:
-                await self._app(scope, receive, sending)
-            else:
-                await problems.answer(refused, request_id=request_id)(scope, receive, sending)
-        except Exception as error:
-            # Formatted here: what a terminal's renderer makes of a trace shows local values, the token among them.
-            trace = "".join(traceback.format_exception(error))
-            _logger.error("request_failed", request_id=request_id, exception=trace)  # noqa: TRY400 - as above
-            if status:
-                raise  # a part of the answer is out, so the connection has to end
-            await problems.answer(problems.failure(), request_id=request_id)(scope, receive, sending)
-        finally:
-            self._told(scope, status=status, seconds=time.perf_counter() - began)
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        with _recorded(scope) as span:
+            try:
+                refused = _out_of_bounds(scope, self._limits)
+                if refused is None:
+                    await self._app(scope, receive, sending)
+                else:
+                    await problems.answer(refused, request_id=request_id)(scope, receive, sending)
+            except Exception as error:
+                # Formatted here: what a terminal's renderer makes of a trace shows local values, the token among them.
+                trace = "".join(traceback.format_exception(error))
+                _logger.error("request_failed", request_id=request_id, exception=trace)  # noqa: TRY400 - as above
+                if status:
+                    raise  # a part of the answer is out, so the connection has to end
+                await problems.answer(problems.failure(), request_id=request_id)(scope, receive, sending)
+            finally:
+                self._told(scope, span, status=status, seconds=time.perf_counter() - began)
+                structlog.contextvars.unbind_contextvars("request_id", *IN_PATHS)
 
-    def _told(self, scope: Scope, *, status: int, seconds: float) -> None:
+    def _told(self, scope: Scope, span: traces.Span, *, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", UNMATCHED)
+        span.note({"http.route": route, "http.response.status_code": status})
         self._metrics.answered(method=scope["method"], route=route, status=status, seconds=seconds)
         state: dict[str, Any] = scope["state"]
         client = scope.get("client")
@@ -81,6 +90,13 @@ class Guard:
             peer=client[0] if client else None,
             request_id=state["request_id"],
         )
+
+
+def _recorded(scope: Scope) -> AbstractContextManager[traces.Span]:
+    """The trace of a request; none of those that are asked all the time, and do nothing."""
+    if scope["path"] in _NEVER_RECORDED:
+        return nullcontext(traces.NOWHERE)
+    return traces.request(scope["method"][:20], lambda: dict(Headers(scope=scope)))
 
 
 def _out_of_bounds(scope: Scope, limits: Limits) -> Rejected | None:

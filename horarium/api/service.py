@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Concatenate, ParamSpec, TypeVar
@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from horarium.api.bodies import invalid_parameters
 from horarium.api.counts import Counts
+from horarium.api.guard import IN_PATHS
 from horarium.api.hands import Hands
 from horarium.api.limits import Buckets, Limits, Turns, peer
 from horarium.api.metrics import Metrics
@@ -21,6 +22,8 @@ from horarium.api.problems import Rejected
 from horarium.api.tokens import TokenVerifier, unauthenticated
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
+from horarium.catalog.figures import Figures
+from horarium.control.expectations import Expectations
 from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
 from horarium.errors import HorariumError, NotFound, Unavailable
 from horarium.schedule.ceilings import USUAL, Ceilings
@@ -32,6 +35,8 @@ BEGINS_WITHIN = timedelta(seconds=10)
 """How long a change waits for its turn at the catalog. Each one before it may wait for a lock as long as the catalog does, and
 a client that has given up does not know what became of its change.
 """
+_LONGEST_LOGGED = 80
+"""Characters of an id in a path, which may be anything."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -55,8 +60,11 @@ class Service:
     ceilings: Ceilings = USUAL
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     metrics: Metrics = field(default_factory=Metrics)
-    counts: Counts = field(default_factory=Counts)
-    findings: Counts = field(default_factory=Counts)
+    counts: Counts[Mapping[str, int]] = field(default_factory=Counts)
+    findings: Counts[Mapping[str, int]] = field(default_factory=Counts)
+    figures: Counts[Figures] = field(default_factory=Counts)
+    overdue: Counts[Expectations] = field(default_factory=Counts)
+    expectations: Expectations = field(default_factory=Expectations)
     principals: Buckets = field(init=False)
     peers: Buckets = field(init=False)
     long_work: Turns = field(default_factory=Turns)
@@ -242,6 +250,9 @@ async def _let_in(
 async def _verified(request: Request, credentials: HTTPAuthorizationCredentials | None) -> tuple[Service, Principal]:
     """Who calls, by a valid token, as far as it may still ask."""
     service = service_of(request)
+    structlog.contextvars.bind_contextvars(
+        **{name: request.path_params[name][:_LONGEST_LOGGED] for name in IN_PATHS if name in request.path_params}
+    )
     try:
         # Of two tokens, what is before us may have looked at the other one.
         if credentials is None or len(request.headers.getlist("authorization")) > 1:

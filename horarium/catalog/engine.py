@@ -8,6 +8,7 @@ PostgreSQL takes as many as there are. There the rows that a transaction locks k
 """
 
 import asyncio
+import contextvars
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from horarium.catalog import aftermath, postgresql
+from horarium.catalog import aftermath, postgresql, tallies
 from horarium.catalog.failures import CODE, honest_errors, honest_outcome, is_read_only
 from horarium.catalog.grouping import Grouping
 from horarium.errors import Misconfigured, Unavailable
@@ -147,11 +148,13 @@ class Catalog:
     async def read(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a reading function in a thread."""
 
+        context = contextvars.copy_context()
+
         def call() -> R:
             with self.reading() as connection:
                 return function(connection, *args, **kwargs)
 
-        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, context.run, call)
 
     async def write(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a writing function in a writer thread, as one transaction.
@@ -160,8 +163,11 @@ class Catalog:
         To its caller each is one of its own.
         """
 
+        # What is logged in a thread is about the same as what is logged where it was asked for.
+        context = contextvars.copy_context()
+
         def call(connection: Connection) -> R:
-            return function(connection, *args, **kwargs)
+            return context.run(function, connection, *args, **kwargs)
 
         def alone() -> R:
             with self.writing() as connection:
@@ -199,6 +205,7 @@ def _taking_changes(connection: Connection) -> Iterator[None]:
             raise
         # The next connection may reach the server that took over.
         connection.invalidate(error)
+        tallies.note_error("read_only")
         raise Unavailable(
             CODE, "The catalog takes no changes now: the database is read-only.", next_step="Try the same again."
         ) from error

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from horarium.catalog import tallies
 from horarium.errors import HorariumError, Misconfigured, Unavailable
 
 CODE = "catalog_unavailable"
@@ -26,6 +27,8 @@ _BROKEN_FILE = {
 
 _UNDEFINED_TABLE, _INSUFFICIENT_PRIVILEGE, _READ_ONLY = "42P01", "42501", "25006"
 """https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+_LOCKED_OUT = frozenset({"55P03", "40P01", "57014"})
+"""Waited for a lock for too long, or in a circle, or the statement took too long."""
 _ENDED_FROM_OUTSIDE = ("08", "57")
 """Classes of errors that say that a connection ended, whatever the statement was doing: the network, an operator."""
 
@@ -53,6 +56,7 @@ def honest_errors() -> Iterator[None]:
     try:
         yield
     except PoolTimeoutError as error:
+        tallies.note_error("busy")
         raise Unavailable(
             CODE, "The catalog does not answer: all connections of this process are taken.", next_step=_AGAIN
         ) from error
@@ -60,6 +64,7 @@ def honest_errors() -> Iterator[None]:
         found = _of_sqlite(error) or _of_postgresql(error)
         if found is None and (isinstance(error, OperationalError) or error.connection_invalidated):
             found = Unavailable(CODE, f"The catalog does not answer: {_words(error)}.", next_step=_AGAIN)
+        tallies.note_error(_kind_of(error, found))
         if found is None:
             raise
         raise found from error
@@ -73,6 +78,7 @@ def honest_outcome() -> Iterator[None]:
     except DBAPIError as error:
         state = _state(error)
         if error.connection_invalidated and (state is None or state.startswith(_ENDED_FROM_OUTSIDE)):
+            tallies.note_error("outcome_unknown")
             raise OutcomeUnknown(
                 CODE,
                 "The connection to the catalog was lost while it committed, so it is not known whether the change took effect.",
@@ -88,6 +94,20 @@ def is_read_only(error: DBAPIError) -> bool:
 
 _AGAIN = "Try the same again."
 _NO_TABLES = "The catalog has no tables yet. Run `horarium db upgrade`."
+
+
+def _kind_of(error: DBAPIError, told: HorariumError | None) -> str:
+    """What it is counted as."""
+    if told is None:
+        return "fault"
+    if isinstance(told, Misconfigured):
+        return "unusable"
+    state = _state(error)
+    busy = getattr(error.orig, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    if busy or state in _LOCKED_OUT:
+        return "locked"
+    is_lost = error.connection_invalidated or (state or "").startswith(_ENDED_FROM_OUTSIDE)
+    return "lost" if is_lost and error.statement is not None else "unanswered"
 
 
 def _of_sqlite(error: DBAPIError) -> HorariumError | None:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from horarium.catalog import tallies
 from horarium.catalog.joined import taken_apart
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import entries, runs, schedules
@@ -74,6 +75,12 @@ class Run:
     cost: int | None
     start_event: str | None
     event_data: dict[str, Any] | None
+
+    @property
+    def gateway(self) -> str | None:
+        """What its decision says that it goes by; None before it, and of runs that were refused."""
+        way = (self.evidence or {}).get("dispatch")
+        return way.get("gateway") if isinstance(way, dict) else None
 
 
 RUNS_AT_ONCE = 500
@@ -255,6 +262,14 @@ def write_fate(connection: Connection, schedule: Schedule, *, generation: int, f
     )
     row = connection.execute(just_before).mappings().one_or_none()
     previous = None if row is None else entry_of_row(row)
+    tallies.count_ended(
+        connection,
+        disposition=fate.disposition,
+        reason=fate.reason,
+        contract=schedule.contract,
+        gateway=None,
+        count=fate.span.count,
+    )
     # An entry that held a slot has a run, which is about one instant only.
     if (
         previous is not None
@@ -289,12 +304,40 @@ def set_disposition(connection: Connection, entry: Entry, disposition: Dispositi
 
 
 def close(
-    connection: Connection, entry: Entry, disposition: Disposition, reason: Reason | None, *, now: datetime
+    connection: Connection,
+    schedule: Schedule,
+    entry: Entry,
+    disposition: Disposition,
+    reason: Reason | None,
+    *,
+    gateway: str | None = None,
+    now: datetime,
 ) -> None:
-    """Give an open entry its one answer."""
+    """Give an open entry its one answer. `gateway` is what its run went by, if it was on its way."""
     assert entry.closed_at is None, entry
     assert not disposition.is_open, disposition
     _change_entry(connection, entry.row, disposition=disposition, reason=reason, closed_at=now)
+    tallies.count_ended(
+        connection,
+        disposition=disposition,
+        reason=reason,
+        contract=schedule.contract,
+        gateway=gateway,
+        count=entry.count,
+    )
+
+
+def note_begun(connection: Connection, schedule: Schedule, entry: Entry, run: Run, *, at: datetime) -> None:
+    """Its agent has begun a run: how late that is of an occurrence, for whoever watches. Call it once for each run."""
+    if entry.trigger == BY_CALENDAR:
+        tallies.time_begun(
+            connection,
+            nominal=entry.first_at,
+            begun_at=at,
+            contract=schedule.contract,
+            gateway=run.gateway,
+            buffered=run.buffered,
+        )
 
 
 def withdraw(connection: Connection, entry: Entry) -> None:

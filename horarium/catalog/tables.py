@@ -424,6 +424,13 @@ Index(
     sqlite_where=text("state = 'error'"),
     postgresql_where=text("state = 'error'"),
 )
+# How many wait for a person, and since when, is asked every few seconds.
+Index(
+    "ix_runtime_in_review",
+    runtime.c.schedule,
+    sqlite_where=text("state = 'review'"),
+    postgresql_where=text("state = 'review'"),
+)
 
 # Cron profiles, by agent class and id. One that was deleted keeps its row, its schedule and its thread.
 profiles = Table(

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from horarium import traces
 from horarium.authority.asking import Content
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES, last_beat
@@ -88,7 +89,9 @@ def enable(
     change = _Change(
         connection, schedule, current, version, by=by, now=now, receipt_id=receipt_id, runs_per_month=declared
     )
-    return change.make("enabled", ends=Reason.SUPERSEDED)
+    changed = change.make("enabled", ends=Reason.SUPERSEDED)
+    traces.tell_enabled(connection, changed.key, version.revision)
+    return changed
 
 
 def pause(

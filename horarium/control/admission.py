@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from horarium.authority.asking import Answers, Content
 from horarium.authority.facts import Question
 from horarium.authority.rules import Objection, may_cost
-from horarium.catalog import ledger, money
+from horarium.catalog import ledger, money, tallies
 from horarium.catalog.generations import find_generation
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, find_activation
@@ -153,7 +153,7 @@ def decide(
         destination=judgement.agent.destination,
         evidence=evidence,
     )
-    _keep(connection, run)
+    _keep(connection, entry, run, Disposition.ADMITTED)
     return _admitted(connection, schedule, version, entry, run=run, agent=judgement.registered, decided_at=now, now=now)
 
 
@@ -260,9 +260,9 @@ def _misfired(
     disposition, reason = (
         (Disposition.MISSED, Reason.OUTSIDE_WINDOW) if late else (Disposition.SKIPPED, Reason.COALESCED)
     )
-    ledger.close(connection, entry, disposition, reason, now=now)
+    ledger.close(connection, schedule, entry, disposition, reason, now=now)
     run = replace(run, ended_at=now)
-    _keep(connection, run)
+    _keep(connection, entry, run, disposition)
     v0_events.tell_missed(connection, schedule, key, reason, disposition=disposition, by=ADMISSION, now=now)
     threads.tell_ended(connection, schedule, key, run, disposition=disposition, reason=reason, now=now)
     profile_logs.tell_one(connection, schedule, key.nominal_time, disposition, reason)
@@ -345,10 +345,13 @@ def nudge_if_waiting(
     return ActivationKey(schedule=schedule.key, generation=schedule.generation)
 
 
-def _keep(connection: Connection, run: ledger.Run) -> None:
+def _keep(connection: Connection, entry: ledger.Entry, run: ledger.Run, became: Disposition) -> None:
     """Store what was decided on a run, all at once."""
     decided = {name: getattr(run, name) for name in _DECIDED}
     ledger.change_run(connection, run.run_id, **{name: value for name, value in decided.items() if value is not None})
+    assert run.decided_at is not None
+    since = max(entry.first_at, entry.held_since or entry.first_at)
+    tallies.time_decided(connection, became, since=since, decided_at=run.decided_at)
 
 
 def _refused(
@@ -362,11 +365,11 @@ def _refused(
     looked_at: dict[str, object],
     now: datetime,
 ) -> Admission:
-    ledger.close(connection, entry, Disposition.REFUSED, objection.reason, now=now)
+    ledger.close(connection, schedule, entry, Disposition.REFUSED, objection.reason, now=now)
     money.release(connection, key.run_id, now=now)
     evidence = {**looked_at, "sentence": objection.sentence, **objection.evidence}
     run = replace(run, evidence=evidence, ended_at=now)
-    _keep(connection, run)
+    _keep(connection, entry, run, Disposition.REFUSED)
     threads.tell_refused(connection, schedule, key, run, reason=objection.reason, sentence=objection.sentence, now=now)
     profile_logs.tell_refused(connection, schedule, key, objection)
     return _closed(connection, schedule, Disposition.REFUSED, objection.reason)

@@ -290,6 +290,7 @@ def mark_begun(connection: Connection, handed: Handed, *, at: datetime) -> None:
     ledger.set_disposition(connection, handed.entry, Disposition.STARTED)
     sent = handed.run.dispatch_sent or at
     ledger.change_run(connection, handed.run.run_id, begun_at=at, dispatch_sent=sent)
+    ledger.note_begun(connection, handed.schedule, handed.entry, handed.run, at=at)
     tenant_id = tenant_of(handed.generation.version)
     threads.tell_begun(connection, handed.schedule, handed.key, handed.run, tenant_id=tenant_id, now=at)
 

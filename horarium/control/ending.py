@@ -43,7 +43,7 @@ def end_activation(
         if entry.first_at > ended_at and entry.trigger == BY_CALENDAR:
             ledger.withdraw(connection, entry)
         else:
-            ledger.close(connection, entry, Disposition.DROPPED, reason, now=now)
+            ledger.close(connection, schedule, entry, Disposition.DROPPED, reason, now=now)
             profile_logs.tell_one(connection, schedule, entry.first_at, Disposition.DROPPED, reason)
             threads.tell_dropped(connection, schedule, entry.run_key(schedule.key), reason=reason, now=now)
     version = require_version(connection, schedule, activation.revision)

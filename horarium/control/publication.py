@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium import traces
 from horarium.catalog.environments import require_environment
 from horarium.catalog.schedules import find_schedule, insert_schedule, insert_version, require_version
 from horarium.catalog.versions import Version
@@ -79,6 +80,7 @@ def publish(
     insert_version(connection, schedule, version)
     after = events.published(schedule, version)
     events.tell(connection, schedule, "published", by=by, now=now, before=before, after=after, receipt_id=receipt_id)
+    traces.tell_published(connection, key, version.revision)
     return Published(key=key, version=version, warnings=calendar_warnings(configuration, now=now))
 
 

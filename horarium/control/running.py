@@ -108,6 +108,8 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     token = secrets.token_urlsafe(32)
     ledger.set_disposition(connection, entry, Disposition.STARTED)
     ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=hash_of(token))
+    if run.begun_at is None:
+        ledger.note_begun(connection, schedule, entry, run, at=now)
     tenant_id = tenant_of(version)
     threads.tell_begun(connection, schedule, key, run, tenant_id=tenant_id, now=now)
     return Begun(
@@ -174,7 +176,8 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         # Its agent cannot have failed: none has claimed it. A runner that dies before it claims looks the same from outside
         # as one that dies in the middle.
         outcome = replace(outcome, disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
-    ledger.close(connection, entry, outcome.disposition, outcome.reason, now=now)
+    gateway = None if run is None else run.gateway
+    ledger.close(connection, schedule, entry, outcome.disposition, outcome.reason, gateway=gateway, now=now)
     if outcome.disposition is Disposition.MISSED:
         v0_events.tell_missed(connection, schedule, key, outcome.reason, by=SETTLEMENT, now=now)
     threads.tell_ended(

@@ -18,8 +18,6 @@ from tests.deploy.rendering import CHART, NAMES, RENDERED, digest, helm, render,
 from worker.composition import AGENT_GRACE, GRACE
 from worker.processes import LEAVING
 
-AWAITED = {"HORARIUM_METRICS_HOST", "HORARIUM_METRICS_PORT"}
-"""Settings that come with the metrics of workers; here before them, so that what is deployed is written once."""
 OF_OTHERS = {"PodMonitor"}
 """Kinds that Kubernetes itself does not have."""
 KUBERNETES = ("1.34", "1.37")
@@ -280,7 +278,7 @@ def test_a_pod_runs_a_command_that_exists(name, each):
 def test_a_pod_is_told_by_settings_that_exist_and_each_once(name, each):
     names = [variable["name"] for variable in container(each)["env"]]
     assert len(names) == len(set(names))
-    assert set(names) <= settings() | AWAITED
+    assert set(names) <= settings()
     assert all(isinstance(variable.get("value", ""), str) for variable in container(each)["env"])
 
 

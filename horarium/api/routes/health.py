@@ -1,6 +1,5 @@
 """Whether the process lives, whether it can work, which release it is, and its figures."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated
 
@@ -8,11 +7,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
 from horarium.api import models
-from horarium.api.metrics import MEDIA_TYPE
+from horarium.api.metrics import MEDIA_TYPE, Told
 from horarium.api.openapi import operation, refusals
 from horarium.api.service import Service, limited_peer
 from horarium.calendar import tzdata_version
 from horarium.catalog import findings
+from horarium.catalog.figures import read_figures
 from horarium.catalog.presence import execution_ready
 from horarium.control.pages import count_by_state
 from horarium.errors import HorariumError
@@ -63,14 +63,17 @@ async def openapi_page(request: Request, _service: Peer) -> JSONResponse:
     },
 )
 async def metrics(service: Peer) -> Response:
-    """Give the figures of this process, how many schedules of the catalog stand in which state, and what was found in it.
+    """Give the figures of this process, and those of the whole catalog: how many schedules stand in which state, what is open,
+    what waits for a person, who is there, and what was found that should not be.
 
     No organization, name or id is among them.
     """
-    counted: Mapping[str, int] = {}
-    found: Mapping[str, int] = {}
+    now = service.now()
+    told = Told()
     # The figures of this process are worth the more while the catalog does not answer.
     with suppress(HorariumError):
-        counted = await service.counts.get(lambda: service.read(count_by_state))
-        found = await service.findings.get(lambda: service.read(findings.totals))
-    return Response(service.metrics.page(counted, found), media_type=MEDIA_TYPE)
+        told.schedules = await service.counts.get(lambda: service.read(count_by_state))
+        told.findings = await service.findings.get(lambda: service.read(findings.totals))
+        told.figures = await service.figures.get(lambda: service.read(read_figures, now=now))
+        told.expectations = await service.overdue.get(lambda: service.read(service.expectations.look, now=now))
+    return Response(service.metrics.page(told, now=now), media_type=MEDIA_TYPE)

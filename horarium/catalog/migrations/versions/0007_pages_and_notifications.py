@@ -13,9 +13,17 @@ depends_on = None
 
 def upgrade() -> None:
     _make_sessions()
+    op.create_index(
+        "ix_runtime_in_review",
+        "runtime",
+        ["schedule"],
+        sqlite_where=sa.text("state = 'review'"),
+        postgresql_where=sa.text("state = 'review'"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_runtime_in_review", "runtime")
     _drop_sessions()
 
 

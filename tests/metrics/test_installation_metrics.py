@@ -1,0 +1,76 @@
+"""Of a whole installation, the processes count together what the ledger holds, and the SDK's figures are beside ours."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.samples import Sample
+
+from horarium.schedule.ledger import Disposition
+from starter.child import Child
+from tests.end_to_end.installation import USUAL, Installation, installation, until
+from tests.metrics.figures import fetch, samples, summed, told_address
+
+pytestmark = pytest.mark.server
+
+ENDED = "horarium_occurrences_total"
+
+
+async def start_measured(it: Installation, part: str) -> None:
+    """Start a part that serves its figures at a free port."""
+    program = it.program(part, part, crashing=False)
+    it.children[part] = Child(replace(program, environment={**program.environment, "HORARIUM_METRICS_PORT": "0"}))
+    await it.start(part)
+
+
+def pages(it: Installation) -> dict[str, list[Sample]]:
+    return {part: samples(fetch(told_address(it.folder / "logs" / f"{part}.log"))) for part in USUAL}
+
+
+async def story(folder: Path) -> None:
+    async with installation(folder, parts=()) as it:
+        await asyncio.gather(*(start_measured(it, part) for part in USUAL))
+        good = await it.published(every=4)
+        bad = await it.published(every=5, fails=True)
+        for key in (good, bad):
+            await it.enabled(key)
+        for key in (good, bad):
+            await it.until_closed(key, 3)
+        await it.proven(good, bad)
+        ledger: Counter[str] = Counter()
+        begun = 0
+        for key in (good, bad):
+            for entry, run in it.rows(key):
+                # What a pause drops is counted by the process that paused, which is this one.
+                if entry.disposition is not Disposition.DROPPED:
+                    ledger[entry.disposition.value] += entry.count
+                begun += run is not None and run.begun_at is not None
+        assert ledger["succeeded"] >= 2
+        assert ledger["failed"] >= 2
+
+        def counted() -> bool:
+            nonlocal found
+            found = pages(it)
+            everything = [each for page in found.values() for each in page]
+            counts = {name: summed(everything, ENDED, disposition=name) for name in ledger}
+            return counts == dict(ledger)
+
+        found: dict[str, list[Sample]] = {}
+        # What is done after a commit is done a moment after it.
+        await until(counted, lambda: f"the counts to be {ledger}", within=30)
+        assert summed(found["agents"], "horarium_lateness_seconds_count", gateway="temporal") == begun
+        assert summed(found["runs"], "horarium_admission_seconds_count", decision="admitted") >= begun
+        assert summed(found["controller"], "horarium_controller_sweep_seconds_count") >= 1
+        for part, name in (
+            ("schedules", "temporal_workflow_task_execution_latency_seconds_count"),
+            ("runs", "temporal_activity_execution_latency_seconds_count"),
+            ("agents", "temporal_activity_execution_latency_seconds_count"),
+            ("controller", "temporal_request_total"),
+        ):
+            assert summed(found[part], name) > 0, sorted({each.name for each in found[part]})
+
+
+def test_what_the_processes_count_together_is_what_the_ledger_holds(tmp_path: Path) -> None:
+    asyncio.run(story(tmp_path))
