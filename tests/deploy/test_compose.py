@@ -14,9 +14,6 @@ FOLDER = DEPLOY / "compose"
 TEXT = (FOLDER / "compose.yaml").read_text()
 EXAMPLE = (FOLDER / ".env.example").read_text()
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?:(:-|:\?)([^}]*))?\}")
-AWAITED = {"HORARIUM_METRICS_HOST", "HORARIUM_METRICS_PORT"}
-"""Settings that come with the metrics of workers; here before them, so that what is deployed is written once."""
-AWAITED_FILES = {"prometheus.yml", "alerts.yml", "dashboard.json"}
 
 
 def filled(text: str) -> str:
@@ -51,7 +48,7 @@ def test_a_service_of_ours_runs_a_command_that_exists(name):
 
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_a_service_of_ours_is_told_by_settings_that_exist(name):
-    assert set(SERVICES[name]["environment"]) <= settings() | AWAITED
+    assert set(SERVICES[name]["environment"]) <= settings()
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
@@ -113,7 +110,7 @@ def test_what_is_mounted_and_built_from_exists():
             source = volume.split(":")[0]
             if source.startswith("."):
                 path = (FOLDER / source).resolve()
-                assert path.is_file() or path.name in AWAITED_FILES, (name, source)
+                assert path.is_file(), (name, source)
                 assert volume.endswith(":ro"), f"{name} may not write {source}"
             else:
                 assert source in COMPOSE["volumes"], (name, source)
