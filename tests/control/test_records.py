@@ -268,10 +268,10 @@ def told(connection):
         cost=7,
         evidence={"agent": {"lifecycle": "ready"}},
     )
-    ledger.close(connection, entry, Disposition.SUCCEEDED, None, now=DUE + timedelta(seconds=3))
+    ledger.close(connection, schedule, entry, Disposition.SUCCEEDED, None, now=DUE + timedelta(seconds=3))
     run, entry = stage(1)
     ledger.change_run(connection, run.run_id, evidence={"sentence": "The lease lapsed 4 s ago."}, ended_at=DUE + minute)
-    ledger.close(connection, entry, Disposition.REFUSED, Reason.AGENT_OFFLINE, now=DUE + minute)
+    ledger.close(connection, schedule, entry, Disposition.REFUSED, Reason.AGENT_OFFLINE, now=DUE + minute)
     span = Span(first=DUE + 2 * minute, last=DUE + 4 * minute, count=3)
     fate = Fate(span=span, disposition=Disposition.SKIPPED, reason=Reason.OVERLAP)
     ledger.write_fate(connection, schedule, generation=1, fate=fate, now=DUE + 4 * minute)

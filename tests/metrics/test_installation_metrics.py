@@ -1,7 +1,9 @@
 """Of a whole installation, the processes count together what the ledger holds, and the SDK's figures are beside ours."""
 
 import asyncio
+import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from horarium.schedule.ledger import Disposition
 from starter.child import Child
 from tests.end_to_end.installation import USUAL, Installation, installation, until
 from tests.metrics.figures import fetch, samples, summed, told_address
+from tests.metrics.test_monitoring import GROUPING, expressions
 
 pytestmark = pytest.mark.server
 
@@ -23,6 +26,16 @@ async def start_measured(it: Installation, part: str) -> None:
     program = it.program(part, part, crashing=False)
     it.children[part] = Child(replace(program, environment={**program.environment, "HORARIUM_METRICS_PORT": "0"}))
     await it.start(part)
+
+
+def of_the_sdk() -> Iterator[tuple[str, frozenset[str]]]:
+    """The SDK's figures that the dashboard names, with what their series are told apart by."""
+    for _, expression in expressions():
+        grouped = frozenset(each for names in GROUPING.findall(expression) for each in re.split(r",\s*", names))
+        for name in re.findall(r"\btemporal_\w+", expression):
+            # Of calls that failed there are none here.
+            if "request_failure" not in name:
+                yield name, grouped
 
 
 def pages(it: Installation) -> dict[str, list[Sample]]:
@@ -70,6 +83,10 @@ async def story(folder: Path) -> None:
             ("controller", "temporal_request_total"),
         ):
             assert summed(found[part], name) > 0, sorted({each.name for each in found[part]})
+        told = {each.name: frozenset(each.labels) for page in found.values() for each in page}
+        for name, labels in of_the_sdk():
+            assert name in told, (name, sorted(told))
+            assert labels <= told[name] | {"job", "le"}, (name, told[name])
 
 
 def test_what_the_processes_count_together_is_what_the_ledger_holds(tmp_path: Path) -> None:
