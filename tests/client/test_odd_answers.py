@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import httpx
 import pytest
@@ -87,10 +87,7 @@ def test_an_answer_of_the_known_form_is_read_whatever_escapes_it_has():
     assert publish(Server(lambda _request: httpx.Response(201, content=body))).receipt_id == "é😀"
 
 
-FAR_AHEAD = datetime.now(UTC) + timedelta(days=20_000)
-
-
-@pytest.mark.parametrize("wait", ["9" * 30, FAR_AHEAD.strftime("%a, %d %b %Y %H:%M:%S GMT")])
+@pytest.mark.parametrize("wait", ["9" * 30, "Fri, 01 Jan 2100 00:00:00 GMT"])
 def test_a_server_asks_to_wait_for_a_day_at_the_most(wait):
     with pytest.raises(problems.TooManyRequests) as found:
         read(Server({"code": "rate_limited", "detail": "Slowly."}, status=429, headers={"Retry-After": wait}))
