@@ -17,8 +17,8 @@ from activities.failures import translated
 from activities.gateway import HttpGateway
 from activities.handover import Handover
 from activities.messages import AdmitRun
-from activities.pace import SILENT_WAIT
-from activities.temporal import nudge
+from activities.pace import SILENT_WAIT, share_of
+from activities.temporal import has_ended, nudge
 from activities.turns import Turns
 from horarium import traces
 from horarium.authority.asking import NOTHING_ASKED, Answers, Authority
@@ -36,6 +36,10 @@ HEARTBEAT_EVERY = timedelta(milliseconds=800)
 worker, by the server's clock, which may be a second ahead of this one's."""
 LOOKED_AT_EVERY = timedelta(seconds=1)
 """How often a wait looks at the clock."""
+LAST_LOOK = timedelta(seconds=0.5)
+LAST_LOOK_SPREAD = timedelta(seconds=1)
+"""How long before its second a run that has waited asks whether its workflow goes on: somebody may have ended it by hand, which
+a wait that is silent is not told. To ask is no write of the server and not billed."""
 WAITS = 1_600
 """How many may wait in a worker at the same time. A fifth of its slots is left for those that are due."""
 FIRST_SILENCE = timedelta(milliseconds=100)
@@ -187,10 +191,17 @@ class Admissions:
     async def _wait_here(self, request: AdmitRun) -> None:
         shutdown = asyncio.ensure_future(activity.wait_for_worker_shutdown())
         heard = time.monotonic()
+        last_look = LAST_LOOK + LAST_LOOK_SPREAD * share_of(request.key.activation)
+        to_look = request.key.nominal_time - self._clock.now() > last_look
         try:
             while (left := request.key.nominal_time - self._clock.now()) > timedelta(0):
+                if to_look and left <= last_look:
+                    to_look = False
+                    await self._require_workflow(request.key)
+                    continue
                 # In between the clock is looked at again: somebody may have set it.
-                await asyncio.wait([shutdown], timeout=min(left, LOOKED_AT_EVERY).total_seconds())
+                pause = min(left - last_look if to_look else left, LOOKED_AT_EVERY)
+                await asyncio.wait([shutdown], timeout=pause.total_seconds())
                 if shutdown.done():
                     # Another worker has time to take the wait over; holding on would make the run late.
                     raise ApplicationError(
@@ -203,6 +214,18 @@ class Admissions:
                     heard = time.monotonic()
         finally:
             shutdown.cancel()
+
+    async def _require_workflow(self, key: RunKey) -> None:
+        """Raise where nobody is left who could be given the decision."""
+        owner = activity.info().workflow_run_id
+        assert owner is not None, "an admission belongs to a workflow"
+        if await has_ended(self._client, key.workflow_id, owner):
+            raise ApplicationError(
+                "The workflow of this run was ended while it waited.",
+                type="workflow_ended",
+                non_retryable=True,
+                category=ApplicationErrorCategory.BENIGN,
+            )
 
 
 @asynccontextmanager

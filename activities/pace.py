@@ -28,5 +28,9 @@ class Pace:
 
     def lead_of(self, key: ActivationKey) -> timedelta:
         """The lead of one schedule, the same in every process."""
-        share = int.from_bytes(hashlib.sha256(key.schedule.path.encode()).digest()[:4]) / 2**32
-        return self.lead + self.spread * share
+        return self.lead + self.spread * share_of(key)
+
+
+def share_of(key: ActivationKey) -> float:
+    """A number from 0 to 1 that is a schedule's own, so that what many do for the same second is not done at the same time."""
+    return int.from_bytes(hashlib.sha256(key.schedule.path.encode()).digest()[:4]) / 2**32

@@ -2,9 +2,12 @@
 
 from collections import OrderedDict
 from contextlib import suppress
+from datetime import timedelta
 
 import structlog
-from temporalio.client import Client
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -14,6 +17,8 @@ from activities.search_attributes import of_run
 from horarium.schedule.identity import ActivationKey, RunKey, instant_text
 
 REMEMBERED_STARTS = 10_000
+ANSWERS_WITHIN = timedelta(milliseconds=500)
+"""For a look before a nominal second, which waits for nobody."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -48,6 +53,21 @@ class RunStarter:
         self._started[key.workflow_id] = None
         while len(self._started) > self._remembers:
             self._started.popitem(last=False)
+
+
+async def has_ended(client: Client, workflow_id: str, run_id: str) -> bool:
+    """Whether an execution is over, or deleted. Where the server does not say, it is taken to go on."""
+    request = DescribeWorkflowExecutionRequest(
+        namespace=client.namespace, execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
+    )
+    try:
+        answer = await client.workflow_service.describe_workflow_execution(request, timeout=ANSWERS_WITHIN)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return True
+        _logger.warning("run_not_looked_at", workflow_id=workflow_id, error=str(error))
+        return False
+    return answer.workflow_execution_info.status != WorkflowExecutionStatus.RUNNING
 
 
 async def nudge(client: Client, key: ActivationKey | None) -> None:

@@ -46,6 +46,7 @@ def admission_heartbeat(left: timedelta) -> timedelta:
     every second saved those that were due later than two seconds after the kill, and was a third of all requests of an
     occurrence: 300 each second, just before a herd of 300. The timeout is the same for all attempts, and begins anew with each
     beat. So a kill costs up to eight seconds where an attempt began late in the wait, has beaten in it, or was deciding.
+    That a run's workflow was ended by hand is asked for shortly before its second instead.
     """
     return ADMISSION_HEARTBEAT + min(max(left, timedelta(0)), SILENT_WAIT)
 

@@ -6,7 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import structlog
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 import activities.admission
@@ -48,6 +52,24 @@ class Decided:
         return dispatching.Decided(admission=Admission(outcome=WITHDRAWN))
 
 
+class Service:
+    """What the server says of a run's workflow, and how often it was asked."""
+
+    namespace = "default"
+
+    def __init__(self, says: WorkflowExecutionStatus | RPCStatusCode = WorkflowExecutionStatus.RUNNING) -> None:
+        self.workflow_service = self
+        self.asked = 0
+        self._says = says
+
+    async def describe_workflow_execution(self, request, *, timeout):  # noqa: ASYNC109 - the name is that of the SDK
+        assert request.execution.run_id == "test-run"
+        self.asked += 1
+        if isinstance(self._says, RPCStatusCode):
+            raise RPCError("no", self._says, b"")
+        return DescribeWorkflowExecutionResponse(workflow_execution_info=WorkflowExecutionInfo(status=self._says.value))
+
+
 class Steered:
     """The machine's two clocks, in the test's hands. `wall` is what it takes for the time."""
 
@@ -75,7 +97,7 @@ def machine(monkeypatch):
 
 
 def admission_of(nominal: datetime, catalog: Decided, clock: WorkerClock, environment: ActivityEnvironment):
-    return attempt_at(Admissions(catalog, None, None, clock, GATEWAY), nominal, environment)
+    return attempt_at(Admissions(catalog, None, Service(), clock, GATEWAY), nominal, environment)
 
 
 def attempt_at(
@@ -170,6 +192,44 @@ async def test_a_long_wait_says_now_and_then_that_it_lives(monkeypatch):
         await attempt
 
 
+@pytest.mark.parametrize(
+    "says", [WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.CANCELED, RPCStatusCode.NOT_FOUND], ids=str
+)
+async def test_a_run_whose_workflow_was_ended_by_hand_while_it_waited_is_not_decided(says):
+    catalog, service = Decided(), Service(says)
+    now = datetime.now(UTC)
+    admissions = Admissions(catalog, None, service, WorkerClock(), GATEWAY)
+
+    with pytest.raises(ApplicationError) as ended:
+        await attempt_at(admissions, now + timedelta(seconds=2), environment_stamped(now))
+
+    assert (ended.value.type, ended.value.non_retryable, service.asked) == ("workflow_ended", True, 1)
+    assert catalog.at == []
+
+
+@pytest.mark.parametrize(
+    "says", [WorkflowExecutionStatus.RUNNING, RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED], ids=str
+)
+async def test_a_run_is_decided_where_its_workflow_goes_on_or_the_server_does_not_say(says):
+    catalog, service = Decided(), Service(says)
+    now = datetime.now(UTC)
+
+    await attempt_at(
+        Admissions(catalog, None, service, WorkerClock(), GATEWAY), now + timedelta(seconds=2), environment_stamped(now)
+    )
+
+    assert (service.asked, len(catalog.at)) == (1, 1)
+
+
+async def test_a_run_that_does_not_wait_asks_for_nothing():
+    service = Service()
+    now = datetime.now(UTC)
+
+    await attempt_at(Admissions(Decided(), None, service, WorkerClock(), GATEWAY), now, environment_stamped(now))
+
+    assert service.asked == 0
+
+
 async def test_a_decision_that_takes_long_goes_on_saying_that_it_lives():
     beats: asyncio.Queue[None] = asyncio.Queue()
     now = datetime.now(UTC)
@@ -198,7 +258,7 @@ async def test_a_herd_of_one_organization_makes_no_other_wait_for_more_than_thos
             decided.append(key.activation.schedule.org_id)
             return await super().write(decide, key, *args, **kwargs)
 
-    admissions = Admissions(Noting(), None, None, WorkerClock(), GATEWAY, at_once=2)
+    admissions = Admissions(Noting(), None, Service(), WorkerClock(), GATEWAY, at_once=2)
     many = [attempt_at(admissions, now, environment_stamped(now), org_id="many") for _ in range(40)]
     for _ in range(3):
         await asyncio.sleep(0)  # all of them are in line
@@ -247,7 +307,7 @@ async def test_a_shutdown_does_not_stop_a_decision_that_is_due():
 async def test_a_run_that_finds_no_room_to_wait_comes_back_a_second_before_its_time_and_then_at_its_time(
     machine, left, comes_back_after
 ):
-    admissions = Admissions(Decided(), None, None, WorkerClock(), GATEWAY, waits=0)
+    admissions = Admissions(Decided(), None, Service(), WorkerClock(), GATEWAY, waits=0)
 
     with pytest.raises(ApplicationError) as sent_away:
         await attempt_at(admissions, NOON + timedelta(seconds=left), environment_stamped(NOON))
@@ -260,7 +320,7 @@ async def test_runs_that_are_due_are_decided_while_every_place_to_wait_is_taken(
     """And a place is free again once its run was decided or its attempt has ended."""
     now = datetime.now(UTC)
     catalog = Decided()
-    admissions = Admissions(catalog, None, None, WorkerClock(), GATEWAY, waits=2)
+    admissions = Admissions(catalog, None, Service(), WorkerClock(), GATEWAY, waits=2)
     soon = attempt_at(admissions, now + timedelta(seconds=3), environment_stamped(now))
     ends = environment_stamped(now)
     later = attempt_at(admissions, now + timedelta(hours=1), ends)
