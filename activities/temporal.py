@@ -67,7 +67,7 @@ async def has_ended(client: Client, workflow_id: str, run_id: str) -> bool:
             return True
         _logger.warning("run_not_looked_at", workflow_id=workflow_id, error=str(error))
         return False
-    return answer.workflow_execution_info.status != WorkflowExecutionStatus.RUNNING
+    return answer.workflow_execution_info.status != WorkflowExecutionStatus.RUNNING.value
 
 
 async def nudge(client: Client, key: ActivationKey | None) -> None:
