@@ -251,11 +251,14 @@ RAISED = {"Rejected", "Refused", "NotFound", "Conflict", "Unavailable", "Forbidd
 
 
 def codes_in_the_source() -> set[str]:
-    """The code of each refusal that stands in the library's source: a word among its first two arguments."""
+    """The code of each refusal that stands in the library's source: a word among its first two arguments.
+
+    Those of the pages aside, which a browser shows to a person.
+    """
     found = {"internal_error", "misconfigured", "catalog_unavailable", "content_unavailable", "authority_unavailable"}
     library = Path(horarium.__file__).parent
     for path in library.rglob("*.py"):
-        if path.is_relative_to(library / "client"):
+        if path.is_relative_to(library / "client") or path.is_relative_to(library / "api" / "pages"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED:
