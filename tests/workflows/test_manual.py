@@ -61,7 +61,8 @@ async def test_a_caller_that_starts_it_has_it_run_at_once(skipping):
 
 async def test_the_controller_starts_what_its_caller_did_not_while_the_schedule_sleeps_for_days(skipping):
     async with skipping() as house:
-        house.expected.append("run_started_again")
+        # A server that skips time lists no workflows, and the sweep goes on without.
+        house.expected += ["run_started_again", "sweep_closed_failed"]
         key = await house.published(every(86_400 * 3))
         await house.enabled(key)
         await house.advance(timedelta(seconds=5))
