@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import signal
 import socket
@@ -10,7 +9,6 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import httpx
 import jwt
@@ -18,30 +16,11 @@ import pytest
 
 from horarium.errors import Misconfigured
 from starter import keys
+from tests.api.commands import READY_WITHIN, ROOT, environment, horarium
 from tests.api.house import new, publication
 from worker.settings import load
 
-ROOT = Path(__file__).parents[2]
 BASE = "/v1/organizations/local/environments/dev"
-READY_WITHIN = 60
-
-
-def environment(**more):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HORARIUM_", "TEMPORAL_"))}
-    # Nothing listens on port 1.
-    return {**kept, "TEMPORAL_ADDRESS": "127.0.0.1:1", **more}
-
-
-def horarium(*arguments, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "starter", *arguments],
-        cwd=ROOT,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=READY_WITHIN,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")

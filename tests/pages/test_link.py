@@ -1,36 +1,15 @@
 """`horarium token --sign-in`, and the pages of `horarium api`, as a person on the machine runs them."""
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
-READY_WITHIN = 90
-
-
-def environment(**more):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HORARIUM_", "TEMPORAL_"))}
-    # Nothing listens on port 1.
-    return {**kept, "TEMPORAL_ADDRESS": "127.0.0.1:1", **more}
-
-
-def horarium(*arguments, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "starter", *arguments],
-        cwd=ROOT,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=READY_WITHIN,
-        check=False,
-    )
+from tests.api.commands import READY_WITHIN, ROOT, environment, horarium
 
 
 @pytest.fixture(scope="module")
