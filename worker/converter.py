@@ -1,7 +1,16 @@
 """How values become payloads: as pydantic does it, with what it compiled for a type kept once for the whole process."""
 
+import dataclasses
+
 from temporalio.contrib.pydantic import PydanticPayloadConverter
-from temporalio.converter import CompositePayloadConverter, DataConverter
+from temporalio.converter import (
+    CompositePayloadConverter,
+    DataConverter,
+    DefaultFailureConverterWithEncodedAttributes,
+)
+
+from worker.codec import EncryptingCodec
+from worker.payload_keys import PayloadKeys
 
 _ENCODINGS = tuple(PydanticPayloadConverter().converters.values())
 """Their cache of validators has a limit of its own, is safe between threads, and holds nothing of any one value."""
@@ -21,3 +30,14 @@ class SharedPayloadConverter(CompositePayloadConverter):
 
 DATA_CONVERTER = DataConverter(payload_converter_class=SharedPayloadConverter)
 """That of every client, worker and replayer of ours. What it writes and reads is what the SDK's pydantic converter does."""
+
+
+def with_keys(converter: DataConverter, keys: PayloadKeys | None) -> DataConverter:
+    """The same converter, which encrypts where there are keys. What a failure says is then a payload too."""
+    if keys is None:
+        return converter
+    return dataclasses.replace(
+        converter,
+        payload_codec=EncryptingCodec(keys),
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )

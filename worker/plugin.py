@@ -1,4 +1,4 @@
-"""The one plugin: converter, sandbox and workflow list, the same for clients, workers and the replayer."""
+"""The one plugin: converter, encryption, sandbox and workflow list, the same for clients, workers and the replayer."""
 
 import dataclasses
 
@@ -11,9 +11,10 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import SandboxImportNotificationPolicy
 
 from horarium import traces
-from worker.converter import DATA_CONVERTER
+from worker.converter import DATA_CONVERTER, with_keys
 from worker.kept_code import keep_code_of
 from worker.log_context import LogContext
+from worker.payload_keys import read_payload_keys
 from worker.tracing import Tracing
 from workflows.run import PinnedRun, RunWorkflow
 from workflows.schedule import ScheduleWorkflow
@@ -49,13 +50,15 @@ class _HorariumPlugin(SimplePlugin):
 
 
 def horarium_plugin() -> SimplePlugin:
-    """What every client of ours connects with; its workers inherit it, and a replayer takes it as it is."""
+    """What every client of ours connects with; its workers inherit it, and a replayer takes it as it is.
+
+    Raises `Misconfigured` where `HORARIUM_PAYLOAD_KEYS` is not right.
+    """
+    converter = with_keys(DATA_CONVERTER, read_payload_keys())
     interceptors: list[ClientInterceptor | WorkerInterceptor] = [LogContext()]
     if traces.is_recording():
         interceptors.append(Tracing())
-    return _HorariumPlugin(
-        "horarium", data_converter=DATA_CONVERTER, workflow_runner=_runner, interceptors=interceptors
-    )
+    return _HorariumPlugin("horarium", data_converter=converter, workflow_runner=_runner, interceptors=interceptors)
 
 
 def _runner(_given: WorkflowRunner | None) -> WorkflowRunner:

@@ -19,6 +19,7 @@ from horarium.schedule.identity import Scope
 from worker.metrics_settings import PORT as _METRICS_PORT
 from worker.metrics_settings import MetricsAddress, read_metrics_address
 from worker.page_settings import PageVariables, read_page_variables
+from worker.payload_keys import read_payload_keys
 
 _BUILD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
 """What Temporal takes as a build id, and what can be typed at a command line as it is."""
@@ -169,7 +170,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
     authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers
     `HORARIUM_CACHED_WORKFLOWS`, and for those of several builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; for all but the
-    API `HORARIUM_METRICS_HOST` and `HORARIUM_METRICS_PORT`; and
+    API `HORARIUM_METRICS_HOST` and `HORARIUM_METRICS_PORT`; for whoever speaks with Temporal `HORARIUM_PAYLOAD_KEYS`, which is
+    only looked at here; and
     `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`, `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH` and `SCHEDULER_EVENT_RETENTION_DAYS`. A
     `data` folder that is given counts more than the environment's. Raises `Misconfigured`.
     """
@@ -183,6 +185,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         org_id=environ.get("HORARIUM_ORGANIZATION", "local"),
         environment_id=environ.get("HORARIUM_ENVIRONMENT", "dev"),
     )
+    # At the start, although the plugin alone uses them: an API without Temporal would say it much later.
+    read_payload_keys(environ)
     return Settings(
         data=folder,
         catalog_url=url or f"sqlite:///{folder / 'catalog.db'}",
