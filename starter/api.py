@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import structlog
 import uvicorn
+from starlette.types import ASGIApp
 
 from horarium.api.app import create_app
 from horarium.api.limits import Limits, Rate
@@ -33,7 +34,7 @@ GRACE = timedelta(seconds=10)
 """What requests that are under way may take to end, once the process is told to leave."""
 BURST = 4
 """Requests at once, as a multiple of those of a second."""
-_LOCAL = {"localhost", "127.0.0.1", "::1"}
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _logger = structlog.get_logger(__name__)
 
@@ -54,11 +55,11 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
 
     Raises `Misconfigured` where the port is taken, the catalog has another form, or there is no key for tokens.
     """
-    tokens = _tokens(settings, host)
+    tokens = token_verifier(settings, host)
     authority = settings.authority
     catalog = open_catalog(settings)
     try:
-        listener = _listener(host, port)
+        listener = listener_at(host, port)
         async with TemporalHands() as hands:
             app = create_app(
                 catalog,
@@ -72,27 +73,28 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
                 pages=_pages(settings, temporal_namespace()),
                 version=importlib.metadata.version("horarium"),
             )
-            server = _Server(
-                uvicorn.Config(
-                    app,
-                    log_config=None,
-                    access_log=False,
-                    server_header=False,
-                    # Whoever puts a proxy in front limits peers there: to believe its headers unasked lets anybody lie.
-                    proxy_headers=False,
-                    http=Connection,
-                    ws="none",
-                    timeout_keep_alive=20,
-                    timeout_graceful_shutdown=int(GRACE.total_seconds()),
-                )
-            )
-            await _serve(server, listener)
+            await serve_app(app, listener)
     finally:
         await authority.aclose()
         catalog.close()
 
 
-async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
+async def serve_app(app: ASGIApp, listener: socket.socket) -> None:
+    """Serve an application until SIGTERM or SIGINT, then let its requests end. Says where, once it listens."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # Whoever puts a proxy in front limits peers there: to believe its headers unasked lets anybody lie.
+            proxy_headers=False,
+            http=Connection,
+            ws="none",
+            timeout_keep_alive=20,
+            timeout_graceful_shutdown=int(GRACE.total_seconds()),
+        )
+    )
     host, port = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve HTTP")
     told = None
@@ -113,11 +115,12 @@ async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
         await serving
 
 
-def _tokens(settings: Settings, host: str) -> TokenVerifier:
+def token_verifier(settings: Settings, host: str) -> TokenVerifier:
+    """What tokens are verified with here, as the settings say. Raises `Misconfigured` where there is no key for it."""
     asked = settings.api
     if asked.keys_url is None:
         key = verification_key(load_key(settings.key_file))
-        if host not in _LOCAL:
+        if host not in LOCAL:
             _logger.warning("development_key_on_a_public_address", host=host)
         return TokenVerifier(FixedKeys((key,)), issuer=asked.issuer, audience=asked.audience)
     if asked.audience is None:
@@ -149,7 +152,8 @@ def _limits(settings: Settings) -> Limits:
     return Limits(per_principal=Rate(per_second=each, burst=BURST * each))
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listener_at(host: str, port: int) -> socket.socket:
+    """Listen, or raise `Misconfigured`."""
     try:
         return listen(host, port)
     except OSError as error:

@@ -15,6 +15,8 @@ from starter.cli.refusals import leave
 app = typer.Typer()
 
 PORT = 8080
+CODEC_PORT = 8234
+"""Beside that of Temporal's pages."""
 _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -43,6 +45,37 @@ def api(
     from starter.cli import tokens
 
     leave(tokens.serve(host=host, port=port, data=data), None)
+
+
+@app.command()
+def codec(
+    *,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 for any free one.")] = CODEC_PORT,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--origin",
+            metavar="URL",
+            help="Where Temporal's pages are, may be repeated; else HORARIUM_TEMPORAL_UI.",
+            show_default=False,
+        ),
+    ] = None,
+    without_token: Annotated[
+        bool,
+        typer.Option(
+            "--without-token", help="Ask for no token. On this machine alone, for whoever can reach the port."
+        ),
+    ] = False,
+    data: Data = None,
+) -> None:
+    """Decrypt payloads for Temporal's pages and command line until Ctrl-C, with the keys in HORARIUM_PAYLOAD_KEYS."""
+    from starter.cli import payloads
+
+    leave(
+        payloads.serve(host=host, port=port, origins=origin or [], without_token=without_token, data=data),
+        None,
+    )
 
 
 @app.command()
