@@ -72,6 +72,14 @@ def sealed_events(connection: Connection, scope: Scope) -> Iterator[SealedEvent]
     return (_event(row) for row in connection.execute(query))
 
 
+def events_under(connection: Connection, scope: Scope, seal: Seal) -> list[SealedEvent]:
+    """The events that stand under one seal, by their ids."""
+    query = _events(scope).where(
+        audit_events.c.seal == seal.number, audit_events.c.id.between(seal.first_event, seal.last_event)
+    )
+    return [_event(row) for row in connection.execute(query.order_by(audit_events.c.id))]
+
+
 def insert_seal(connection: Connection, scope: Scope, seal: Seal, events: list[SealedEvent]) -> None:
     """Store a seal and mark its events. The caller holds the environment's lock."""
     connection.execute(

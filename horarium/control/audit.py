@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 
 from horarium.calendar import Calendar
 from horarium.catalog import ledger
+from horarium.catalog.archiving import PrunedLedger, pruned_ledger
 from horarium.catalog.environments import require_environment
 from horarium.catalog.presence import last_beat, roles_present
 from horarium.catalog.schedules import (
@@ -198,6 +199,7 @@ def _audit_schedule(
 ) -> ScheduleAudit:
     enabled = [activation for activation in list_activations(connection, schedule) if activation.enabled]
     by_generation = _entered(connection, schedule)
+    pruned = pruned_ledger(connection, schedule)
     remarks = [*_overlapping(enabled), *_left_alive(schedule, enabled)]
     due = 0
     for activation in enabled:
@@ -208,11 +210,17 @@ def _audit_schedule(
             remarks += [_unusable(activation, fault, until=mark), *still_open(entered, closed=not activation.is_live)]
             # What is entered is all that is known of what was due.
             due += sum(entry.instants for entry in entered)
+            due += pruned[activation.generation].instants if activation.generation in pruned else 0
             continue
         calendar = version.configuration.calendar
         due += _due(calendar, activation.activated_at, mark)
         generation = activation.generation
-        remarks += reckon(calendar, entered, generation=generation, after=activation.activated_at, until=mark)
+        since = activation.activated_at
+        if generation in pruned:
+            remarks += _archived(calendar, activation, pruned[generation], entered)
+            since = max(since, pruned[generation].through)
+        later = [entry for entry in entered if entry.last > since] if generation in pruned else entered
+        remarks += reckon(calendar, later, generation=generation, after=since, until=mark)
         remarks += still_open(entered, closed=activation.ended_at is not None)
         owed = span_between(calendar, mark, now) if activation.is_live else None
         if owed is not None:
@@ -226,6 +234,8 @@ def _audit_schedule(
     for entered in by_generation.values():
         for entry in entered:
             dispositions[entry.disposition] += entry.instants
+    for each in pruned.values():
+        dispositions.update(each.dispositions)
     head = require_version(connection, schedule, schedule.head_revision)
     return ScheduleAudit(
         key=schedule.key,
@@ -256,6 +266,27 @@ def _entered(connection: Connection, schedule: Schedule) -> dict[int, list[Enter
         for generation, first, last, instants, disposition, closed_at in connection.execute(query)
     )
     return {generation: list(group) for generation, group in groupby(found, key=lambda entry: entry.generation)}
+
+
+def _archived(
+    calendar: Calendar, activation: Activation, pruned: PrunedLedger, entered: Sequence[Entered]
+) -> Iterator[Remark]:
+    """Hold what was due until a ledger was pruned against what is in archives and what stayed: by their number."""
+    since, through = activation.activated_at, pruned.through
+    due = _due(calendar, since, through)
+    stayed = sum(entry.instants for entry in entered if entry.last <= through)
+    if due == pruned.instants + stayed:
+        return
+    first = calendar.after(since)
+    yield Remark(
+        generation=activation.generation,
+        kind=Problem.MISSING if due > pruned.instants + stayed else Problem.UNDUE,
+        first=since if first is None else first,
+        last=through,
+        count=abs(due - pruned.instants - stayed),
+        sentence=f"{due} instants were due until {instant_text(through)}, {pruned.instants} are said to be in archives and "
+        f"{stayed} stand in the ledger.",
+    )
 
 
 def _due(calendar: Calendar, after: datetime, until: datetime) -> int:

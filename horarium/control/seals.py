@@ -18,7 +18,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.catalog import seals
+from horarium.catalog.archiving import pruned_seal
 from horarium.catalog.environments import find_environment
+from horarium.catalog.redactions import redactions
 from horarium.catalog.seals import EVENTS_AT_ONCE, Seal, SealedEvent
 from horarium.errors import InvalidSchedule
 from horarium.schedule.canonical import canonical_json
@@ -39,10 +41,16 @@ class SealFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """The seals of an environment, computed anew. `unsealed` counts the events that wait for the next one."""
+    """The seals of an environment, computed anew. `unsealed` counts the events that wait for the next one.
+
+    `archived` counts those events of seals that are in archives alone. Their seals are held against one another here, and
+    against the events by whoever has the archive. `redacted` counts the seals under which a person's name was replaced.
+    """
 
     count: int
     events: int
+    archived: int
+    redacted: int
     unsealed: int
     last: Seal | None
     faults: tuple[SealFault, ...]
@@ -72,7 +80,7 @@ def seal_due(connection: Connection, scope: Scope, *, now: datetime) -> Seal | N
         digest="",
         previous=None if last is None else last.digest,
     )
-    seal = replace(seal, digest=_digest(scope, seal, events))
+    seal = replace(seal, digest=digest_over(scope, seal, events))
     seals.insert_seal(connection, scope, seal, events)
     return seal
 
@@ -81,6 +89,8 @@ def verify_seals(connection: Connection, scope: Scope) -> Verified:
     """Compute every seal of an environment anew, and tell where it does not come out as it is stored."""
     stored = {seal.number: seal for seal in seals.list_seals(connection, scope)}
     newest = max(stored, default=0)
+    pruned = pruned_seal(connection, scope)
+    redacted = redactions(connection, scope)
     faults = list(_gaps(sorted(stored)))
     empty = set(stored)
     count = 0
@@ -89,16 +99,18 @@ def verify_seals(connection: Connection, scope: Scope) -> Verified:
         count += len(events)
         empty.discard(number)
         if number in stored:
-            faults += _compared(scope, stored, stored[number], events)
+            faults += _compared(scope, stored, stored[number], events, instead=redacted.get(number))
         elif not 1 <= number < newest:
             sentence = f"{_told(len(events))} under seal {number}, and there is no such seal."
             faults.append(SealFault(number=number, code="seal_missing", sentence=sentence))
     for number in empty:
-        faults += _compared(scope, stored, stored[number], [])
+        faults += _chained(stored, stored[number]) if number <= pruned else _compared(scope, stored, stored[number], [])
     faults += _made_up(seals.unsealed_events(connection, scope), stored.get(newest), number=newest + 1)
     return Verified(
         count=len(stored),
         events=count,
+        archived=sum(stored[number].count for number in empty if number <= pruned),
+        redacted=len(redacted),
         unsealed=seals.count_unsealed(connection, scope),
         last=stored.get(newest),
         faults=tuple(sorted(faults, key=lambda fault: fault.number)),
@@ -111,6 +123,8 @@ def document(verified: Verified) -> dict[str, Any]:
     return {
         "count": verified.count,
         "events": verified.events,
+        "archived": verified.archived,
+        "redacted": verified.redacted,
         "unsealed": verified.unsealed,
         "last": None if last is None else {"number": last.number, "digest": last.digest},
         "faults": [{"seal": fault.number, "code": fault.code, "sentence": fault.sentence} for fault in verified.faults],
@@ -125,19 +139,30 @@ def _gaps(numbers: Sequence[int]) -> Iterator[SealFault]:
             yield SealFault(number=earlier + 1, code="seal_missing", sentence=sentence)
 
 
-def _compared(
-    scope: Scope, stored: Mapping[int, Seal], seal: Seal, events: Sequence[SealedEvent]
-) -> Iterator[SealFault]:
-    """Hold one seal against the seal before it and against its events."""
+def _chained(stored: Mapping[int, Seal], seal: Seal) -> Iterator[SealFault]:
+    """Hold one seal against the seal before it."""
     before = stored.get(seal.number - 1)
     if seal.previous != (None if before is None else before.digest) and (before is not None or seal.number == 1):
         sentence = f"Seal {seal.number} does not name the digest of the seal before it."
         yield SealFault(number=seal.number, code="chain_broken", sentence=sentence)
+
+
+def _compared(
+    scope: Scope,
+    stored: Mapping[int, Seal],
+    seal: Seal,
+    events: Sequence[SealedEvent],
+    *,
+    instead: str | None = None,
+) -> Iterator[SealFault]:
+    """Hold one seal against the seal before it and against its events; `instead` is their digest since they were redacted."""
+    before = stored.get(seal.number - 1)
+    yield from _chained(stored, seal)
     if len(events) != seal.count:
         code = "event_missing" if len(events) < seal.count else "event_added"
         sentence = f"Seal {seal.number} was made over {seal.count}. {_told(len(events))} under it now."
         yield SealFault(number=seal.number, code=code, sentence=sentence)
-    elif _digest(scope, seal, events) != seal.digest:
+    elif digest_over(scope, seal, events) != (instead or seal.digest):
         sentence = (
             f"Seal {seal.number} does not fit what stands under it ({seal.count}): an event, or the seal, was changed."
         )
@@ -158,7 +183,7 @@ def _made_up(events: Iterable[SealedEvent], before: Seal | None, *, number: int)
             yield SealFault(number=number, code="event_added", sentence=sentence)
 
 
-def _digest(scope: Scope, seal: Seal, events: Iterable[SealedEvent]) -> str:
+def digest_over(scope: Scope, seal: Seal, events: Iterable[SealedEvent]) -> str:
     """The digest that a seal has over these events: of one line of canonical JSON for itself, and one for each event."""
     head = {
         "org_id": scope.org_id,

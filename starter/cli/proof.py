@@ -74,6 +74,14 @@ def _print(result: Audit) -> None:
 def _print_seals(verified: Verified) -> None:
     for fault in verified.faults:
         print(f"SEAL: {printable(fault.sentence)}")
+    if verified.archived:
+        print(
+            f"Audit events: {verified.archived} sealed ones are in archives; `horarium archive --verify` reads those."
+        )
+    if verified.redacted:
+        print(
+            f"Audit events: under {verified.redacted} seals a person's name was replaced, and what was sealed has no proof."
+        )
     if verified.last is None and not verified.unsealed and not verified.faults:
         return
     verdict = "Some seals do not fit." if verified.faults else "Every seal fits."
