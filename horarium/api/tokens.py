@@ -44,7 +44,7 @@ FETCH_EVERY: Final = timedelta(seconds=30)
 FETCH_WITHIN: Final = timedelta(seconds=5)
 MAX_KEYS_BYTES: Final = 256 * 1024
 
-_RESERVED = ("local:", "system:")
+_RESERVED = ("local:", "system:", "erased:")
 _LATEST: Final = 253_402_300_799
 """The last second that a datetime can name."""
 _logger = structlog.get_logger(__name__)

@@ -17,6 +17,7 @@ from starter.cli import (
     authority_commands,
     deployment_commands,
     import_commands,
+    keeping_commands,
     profile_commands,
     schedule_commands,
     v0_commands,
@@ -55,6 +56,7 @@ app.add_typer(schedule_commands.app)
 app.add_typer(api_commands.app)
 app.add_typer(authority_commands.app, name="authority")
 app.add_typer(deployment_commands.app, name="deployment")
+app.add_typer(keeping_commands.app)
 app.add_typer(v0_commands.app, name="v0")
 app.add_typer(profile_commands.app, name="profile")
 app.add_typer(import_commands.app, name="import")

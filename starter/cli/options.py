@@ -29,6 +29,10 @@ def _time(text: str) -> datetime:
         raise typer.BadParameter(str(error)) from error
 
 
+parse_instant = _time
+"""A time as a person writes it, for options of one command alone."""
+
+
 def one_of(kind: type[_Choice]) -> Callable[[str], _Choice]:
     """A reader of one of a few names, which says which was probably meant."""
 

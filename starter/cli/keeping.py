@@ -1,0 +1,110 @@
+"""`archive` and `erase-person`: what an operator does at the catalog itself, and nobody by the API."""
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from horarium.control.archiving import Archived, prune_archive, unfinished_prunings, verify_archive, write_archive
+from horarium.control.erasing import Erased, erase_person, new_name
+from starter.cli.installation import catalog_of
+from starter.cli.printing import Output, print_table, show
+from worker.settings import load
+
+
+async def archive(*, before: datetime, to: Path, prune: bool, data: Path | None, output: Output | None) -> int:
+    """Write an archive; with `prune`, finish what was interrupted before, then remove what the new one holds."""
+    settings = load(data=data)
+    async with catalog_of(settings) as catalog:
+
+        def work() -> list[Archived]:
+            done = []
+            folders = unfinished_prunings(to, settings.scope) if prune else []
+            done += [
+                prune_archive(catalog, settings.scope, folder, by=settings.principal, clock=_now) for folder in folders
+            ]
+            made = write_archive(catalog, settings.scope, to, before=before, now=_now(), prune=prune)
+            if prune:
+                made = prune_archive(catalog, settings.scope, made.folder, by=settings.principal, clock=_now)
+            return [*done, made]
+
+        # In a thread: a signal shall find a loop that listens.
+        done = await asyncio.to_thread(work)
+    answer = {
+        "archives": [
+            {"folder": str(each.folder), "digest": each.digest, "rows": dict(each.rows), "removed": each.removed}
+            for each in done
+        ]
+    }
+    show(answer, output, lambda: _print_archives(done))
+    return 0
+
+
+async def verify(folder: Path, *, output: Output | None) -> int:
+    """Look whether an archive is what its manifest says."""
+    manifest, digest = await asyncio.to_thread(verify_archive, folder)
+    rows = {each["name"]: each["rows"] for each in manifest["files"]}
+    answer = {"folder": str(folder), "digest": digest, "rows": rows, "before": manifest["before"]}
+    show(answer, output, lambda: print(f"The archive is whole, and every seal fits its events. {digest}"))
+    return 0
+
+
+async def erase(name: str, *, really: bool, instead: str | None, data: Path | None, output: Output | None) -> int:
+    """Replace a person's name, or say where it stands."""
+    settings = load(data=data)
+    chosen = instead or new_name()
+    if really and instead is None:
+        # Before anything is changed: whoever interrupts it needs the name to finish it.
+        print(f"If this is interrupted, finish it with --as {chosen}", file=sys.stderr)
+    async with catalog_of(settings) as catalog:
+        result = await asyncio.to_thread(
+            erase_person,
+            catalog,
+            settings.scope,
+            name,
+            instead=chosen,
+            by=settings.principal,
+            clock=_now,
+            dry=not really,
+        )
+    answer = {
+        "instead": result.instead if really else None,
+        "dry": result.dry,
+        "rows": dict(result.rows),
+        "seals": result.seals,
+        "texts": dict(result.texts),
+    }
+    show(answer, output, lambda: _print_erased(result))
+    return 0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _print_archives(done: list[Archived]) -> None:
+    print_table(
+        ("Archive", "Rows", "Removed"),
+        [(str(each.folder), sum(each.rows.values()), each.removed or "") for each in done],
+        wraps={"Archive"},
+    )
+    for each in done:
+        print(f"{each.folder.name}: {each.digest}")
+    print("Note the digest elsewhere: it proves the archive.")
+
+
+def _print_erased(result: Erased) -> None:
+    rows = [
+        *result.rows.items(),
+        *((f"{where} (left: somebody's own words)", count) for where, count in result.texts.items()),
+    ]
+    print_table(("Where", "Rows"), rows)
+    if result.seals:
+        print(
+            f"Under {result.seals} seals an event names the person; what they say has no proof of its own after that."
+        )
+    if result.dry:
+        print("Nothing was changed. --really does it.")
+    else:
+        print(f"The person is {result.instead} from now on.")
+    print("Archives, backups, logs, Temporal's histories and the content folder are not reached; see the runbook.")
