@@ -128,8 +128,10 @@ def write_archive(
         unfinished.rename(folder)
         _sync(to)
     except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
         raise Misconfigured(f"The archive cannot be written to {str(to)!r}: {error.strerror}.") from error
+    finally:
+        # Of one that is whole nothing has this name any more.
+        shutil.rmtree(unfinished, ignore_errors=True)
     return Archived(folder=folder, digest=_digest(text), rows={each.name: each.rows for each in files})
 
 

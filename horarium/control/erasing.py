@@ -139,7 +139,9 @@ def erase_person(
         with catalog.writing() as connection:
             lock_organization(connection, scope)
             told = {"instead": instead, "rows": result.rows, "seals": redacted}
-            record_act(connection, scope, "person_erased", actor=by, now=clock(), details=told, everywhere=True)
+            # Whoever erases themselves shall not be written down by it.
+            actor = instead if by == name else by
+            record_act(connection, scope, "person_erased", actor=actor, now=clock(), details=told, everywhere=True)
     return result
 
 

@@ -16,6 +16,7 @@ app = typer.Typer()
 
 @app.command()
 def archive(
+    *,
     before: Annotated[
         datetime | None,
         typer.Option(

@@ -22,7 +22,7 @@ from horarium.control.archiving import LEDGER, PRUNED, prune_archive, unfinished
 from horarium.control.audit import audit, document
 from horarium.control.reckoning import Problem
 from horarium.control.seals import seal_due
-from horarium.errors import NotFound, Refused
+from horarium.errors import Misconfigured, NotFound, Refused
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
 from tests.control.desk import NOON, SCOPE, Desk, every
@@ -278,6 +278,20 @@ def test_the_audit_finds_a_number_of_archived_instants_that_cannot_be(
     assert result.count(problem) == 1
     entered = sum(result.dispositions.values())
     assert result.due == entered + result.not_entered + result.count(Problem.MISSING) - result.count(Problem.UNDUE)
+
+
+def test_an_archive_that_cannot_be_written_leaves_nothing_behind(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(desk)
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(queries, "old_rows", full)
+    with pytest.raises(Misconfigured, match="No space left"):
+        archived(desk, tmp_path / "archives")
+    assert list((tmp_path / "archives").iterdir()) == []
 
 
 def test_what_is_young_is_not_archived_and_neither_is_another_environment(desk: Desk, tmp_path: Path) -> None:

@@ -235,6 +235,13 @@ def test_an_erasure_that_was_interrupted_is_finished_under_the_same_name(
     assert set(re.findall(r"erased:[0-9a-f]{32}", whole(desk))) == {instead}
 
 
+def test_whoever_erases_themselves_is_not_written_down_by_it(desk: Desk) -> None:
+    lived(desk)
+    instead = new_name()
+    erase_person(desk.catalog, SCOPE, NAME, instead=instead, by=NAME, clock=lambda: at(300), dry=False)
+    assert [line.partition(":")[0] for line in whole(desk).splitlines() if NAME in line] == ["runs"]
+
+
 def test_a_name_of_ours_is_no_person_and_what_stands_instead_is_no_name(desk: Desk) -> None:
     for wrong in ("", "system:controller", new_name(), "x" * 201, "a\nb"):
         with pytest.raises(Refused, match="invalid_principal"):
