@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import JSON, String, Text, func, insert, select, update
 
+from horarium.api.problems import Rejected
+from horarium.api.tokens import principal_of
 from horarium.catalog import personal
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.declarations import declare, record_act, set_stop
@@ -248,6 +250,11 @@ def test_a_name_of_ours_is_no_person_and_what_stands_instead_is_no_name(desk: De
             erased(desk, name=wrong)
     with pytest.raises(Refused, match="invalid_tombstone"):
         erased(desk, instead="bob")
+
+
+def test_no_token_can_claim_to_be_who_was_erased() -> None:
+    with pytest.raises(Rejected, match="unauthenticated"):
+        principal_of(name=new_name(), kind="human", org_id="acme", scope="")
 
 
 def test_every_column_that_may_name_a_person_is_looked_at() -> None:
