@@ -14,6 +14,7 @@ from horarium.catalog.archive_tables import archives, pruned_ledgers
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.declarations import record_act
 from horarium.catalog.environments import ensure_environment
+from horarium.catalog.pages import Line, Position, Wanted, page
 from horarium.catalog.receipts import StoredReceipt, insert_receipt
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import audit_events, authority_events, entries, receipts, runs
@@ -142,6 +143,22 @@ def test_what_is_pruned_is_counted_and_the_audit_is_as_clean_as_before(desk: Des
     # Life goes on, and so does the ledger's own proof.
     world.pass_until(NOON + (DAYS + 3) * DAY + timedelta(hours=1))
     assert desk.read(audit, SCOPE, now=desk.now).clean
+
+
+def test_whoever_reads_page_after_page_goes_on_behind_what_was_pruned(desk: Desk, tmp_path: Path) -> None:
+    lived(desk)
+    row = desk.read(lambda c: require_schedule(c, desk.key).row)
+
+    def read(after: Position | None, limit: int) -> list[Line]:
+        return list(desk.read(page, SCOPE, Wanted(schedule_row=row), after=after, limit=limit))
+
+    everything = read(None, 1_000)
+    reader = everything[4].position
+    pruned(desk, archived(desk, tmp_path).folder)
+    left = read(None, 1_000)
+    assert left == everything[18:]
+    assert read(reader, 7) == left[:7]
+    assert read(left[6].position, 1_000) == left[7:]
 
 
 def test_a_second_archive_goes_on_where_the_first_one_ended(desk: Desk, tmp_path: Path) -> None:
