@@ -6,10 +6,11 @@ in authenticated words which workflow it is of. Any other stays as it is, as doe
 the key.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -25,7 +26,7 @@ from temporalio.api.common.v1 import Payload, Payloads
 from horarium.api import problems
 from horarium.api.bodies import read_document
 from horarium.api.guard import Guard
-from horarium.api.limits import Buckets, Limits, peer
+from horarium.api.limits import Buckets, Limits, Rate, peer
 from horarium.api.metrics import Metrics
 from horarium.api.problems import Rejected
 from horarium.api.tokens import TokenVerifier, unauthenticated
@@ -37,12 +38,13 @@ MAX_BODY: Final = 6 * 1024 * 1024
 """Bytes. Temporal passes 4 MiB at once, which is a third more in base64."""
 MAX_PAYLOADS: Final = 10_000
 MAX_ORIGINS: Final = 20
+RATE: Final = Rate(per_second=200, burst=2_000)
+"""Of one person: a page of Temporal's asks once for each event of a history that it shows."""
 _ALLOWED_HEADERS: Final = "authorization, content-type, x-namespace"
 _PREFLIGHT_SECONDS: Final = 600
 _BEARER: Final = "bearer "
 
 _logger = structlog.get_logger(__name__)
-_Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class CodecAccess:
     organization: str
     required_scope: str
     origins: frozenset[str] = frozenset()
-    limits: Limits = field(default_factory=lambda: Limits(body=MAX_BODY))
+    limits: Limits = field(default_factory=lambda: Limits(body=MAX_BODY, per_principal=RATE))
 
 
 def create_codec_app(codec: EncryptingCodec, access: CodecAccess) -> Starlette:
@@ -118,7 +120,11 @@ class _Service:
         """Decrypt what is of the caller's organization."""
         organization = await self._organization(request)
         found = await self._payloads(request)
-        return self._answer(request, [await self._told(each, organization) for each in found.payloads])
+        left: Counter[str] = Counter()
+        told = [await self._told(each, organization, left) for each in found.payloads]
+        for sentence, count in left.items():
+            _logger.warning("payloads_left_encrypted", count=count, reason=sentence)
+        return self._answer(request, told)
 
     async def preflight(self, request: Request) -> Response:
         """Tell a browser that pages of an address which was named may ask, and no others."""
@@ -157,7 +163,7 @@ class _Service:
         """Whose payloads the caller may read, once it was let in."""
         self._require_origin(request)
         if self._access.tokens is None:
-            self._peers.take(self._peer(request))
+            self._principals.take(self._peer(request))
             return self._access.organization
         given = request.headers.getlist("authorization")
         try:
@@ -198,13 +204,13 @@ class _Service:
             )
         return found
 
-    async def _told(self, payload: Payload, organization: str) -> Payload:
+    async def _told(self, payload: Payload, organization: str, left: Counter[str]) -> Payload:
         if BOUND_TO in payload.metadata and _organization_of(payload) != organization:
             return payload
         try:
             (decoded,) = await self._codec.decode([payload])
         except Unavailable as error:
-            _logger.warning("payload_left_encrypted", code=error.code, reason=error.sentence)
+            left[error.sentence] += 1
             return payload
         if decoded is not payload and BOUND_TO not in payload.metadata:
             # Whose it is cannot be said.

@@ -117,6 +117,16 @@ async def test_one_whose_key_is_gone_stays_as_it_is_and_names_its_key() -> None:
     assert base64.b64decode(answer.json()["payloads"][0]["metadata"]["horarium-key"]) == b"k0"
 
 
+@pytest.mark.parametrize("asked", ["by a person", "without a token"])
+async def test_a_long_history_on_one_page_is_not_too_much(asked: str) -> None:
+    """Temporal's pages ask once for each event."""
+    changed = {} if asked == "by a person" else {"tokens": None}
+    async with server(**changed) as client:
+        for _ in range(500):
+            answer = await client.post("/decode", json=PLAIN, headers=of(HUMAN))
+            assert answer.status_code == 200
+
+
 async def test_what_was_never_encrypted_is_passed_back() -> None:
     async with server() as client:
         answer = await client.post("/decode", json=PLAIN, headers=of(HUMAN))
