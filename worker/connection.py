@@ -62,7 +62,8 @@ async def connect(
                 if refused is not None:
                     raise refused from error
                 if time.monotonic() >= until:
-                    raise _unanswered(target, error, named=named) from error
+                    tls = bool(config.get("tls"))
+                    raise _unanswered(target, error, named=named, tls=tls) from error
             else:
                 return client
             await asyncio.sleep(0.2)
@@ -142,8 +143,16 @@ async def _require_namespace(client: Client, address: str) -> None:
         return
 
 
-def _unanswered(address: str, error: Exception, *, named: bool) -> Unavailable:
+def _unanswered(address: str, error: Exception, *, named: bool, tls: bool) -> Unavailable:
     if "after connection" in str(error) or isinstance(error, TimeoutError):
+        if tls:
+            # With TLS 1.3 a server refuses a client's certificate after the handshake, by ending the connection.
+            return Unavailable(
+                "temporal_unavailable",
+                f"Something listens at {address} with TLS, and it ends the connection or does not answer.",
+                next_step="If it asks for certificates, set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH to "
+                "one that it accepts; else correct TEMPORAL_ADDRESS.",
+            )
         return Unavailable(
             "temporal_unavailable",
             f"Something listens at {address}, and it does not answer as a Temporal server does.",

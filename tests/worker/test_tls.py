@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from horarium.errors import HorariumError, Misconfigured
+from horarium.errors import Misconfigured, Unavailable
 from starter.temporal_server import TemporalServer
 from worker.connection import connect
 
@@ -172,8 +172,7 @@ async def test_without_a_certificate_that_the_server_accepts_it_is_said_what_to_
             certificate, key = Authority(folder=tmp_path / "other", name="other").issued("horarium")
             monkeypatch.setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", str(certificate))
             monkeypatch.setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", str(key))
-        with pytest.raises(HorariumError) as refused:
+        with pytest.raises((Misconfigured, Unavailable)) as refused:
             await connect()
-        assert isinstance(refused.value, Misconfigured)
         assert "TEMPORAL_TLS_CLIENT_CERT_PATH" in str(refused.value)
         assert it.came == []
