@@ -7,7 +7,7 @@ the key.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -192,7 +192,7 @@ class _Service:
     async def _payloads(self, request: Request) -> Payloads:
         document = await read_document(request, self._access.limits)
         try:
-            found = ParseDict(document, Payloads()) if isinstance(document, Mapping) else None
+            found = ParseDict(document, Payloads()) if isinstance(document, dict) else None
         except (ParseError, ValueError, TypeError, AttributeError):
             found = None
         if found is None or len(found.payloads) > MAX_PAYLOADS:

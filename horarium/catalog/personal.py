@@ -148,7 +148,8 @@ def environments_with_events(connection: Connection, org_id: str) -> list[str]:
 
 def _of(table: Table, org_id: str) -> ColumnElement[bool]:
     if "org_id" in table.c:
-        return table.c.org_id == org_id
+        directly: ColumnElement[bool] = table.c.org_id == org_id
+        return directly
     mine = select(schedules.c.id).where(schedules.c.org_id == org_id)
     if table is runs:
         return runs.c.entry.in_(select(entries.c.id).where(entries.c.schedule.in_(mine)))
