@@ -148,8 +148,7 @@ def environments_with_events(connection: Connection, org_id: str) -> list[str]:
 
 def _of(table: Table, org_id: str) -> ColumnElement[bool]:
     if "org_id" in table.c:
-        directly: ColumnElement[bool] = table.c.org_id == org_id
-        return directly
+        return table.c.org_id == org_id
     mine = select(schedules.c.id).where(schedules.c.org_id == org_id)
     if table is runs:
         return runs.c.entry.in_(select(entries.c.id).where(entries.c.schedule.in_(mine)))
@@ -174,8 +173,7 @@ def _in_json(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
 def _behind(key: Sequence[ColumnElement[Any]], after: tuple[Any, ...]) -> ColumnElement[bool]:
     first, *rest = zip(key, after, strict=True)
     column, value = first
+    later: ColumnElement[bool] = column > value
     if not rest:
-        return column > value
-    return or_(
-        column > value, (column == value) & _behind([each for each, _ in rest], tuple(value for _, value in rest))
-    )
+        return later
+    return or_(later, (column == value) & _behind([each for each, _ in rest], tuple(value for _, value in rest)))

@@ -249,6 +249,8 @@ def test_the_audit_tells_the_newest_digest_which_is_worth_noting_elsewhere(desk:
     assert document(result)["seals"] == {
         "count": 3,
         "events": 6,
+        "archived": 0,
+        "redacted": 0,
         "unsealed": 1,
         "last": {"number": 3, "digest": result.seals.last.digest},
         "faults": [],
