@@ -10,6 +10,7 @@ from horarium.catalog.tables import environments
 from horarium.catalog.upsert import make_sure
 from horarium.errors import NotFound
 from horarium.schedule.identity import Scope
+from horarium.schedule.notifications import Kind, kinds_of_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,8 @@ class Environment:
     """An environment as stored. `runtime_profile` is None where nothing may run yet.
 
     In a `development` environment whoever is of the organization may act, and what nobody declared is looked for in the folder
-    of contents. With `live_needs_approval`, live runs need an approval of their exact version.
+    of contents. With `live_needs_approval`, live runs need an approval of their exact version. `notifies` holds the kinds of
+    notifications that anybody wants to be told of.
     """
 
     scope: Scope
@@ -27,6 +29,7 @@ class Environment:
     runtime_profile: str | None
     development: bool = False
     live_needs_approval: bool = False
+    notifies: frozenset[Kind] = frozenset()
 
 
 def ensure_environment(connection: Connection, scope: Scope, *, mode: str, runtime_profile: str) -> None:
@@ -105,4 +108,5 @@ def environment_of_row(row: RowMapping | Mapping[str, Any]) -> Environment:
         runtime_profile=row["runtime_profile"],
         development=row["development"],
         live_needs_approval=row["live_needs_approval"],
+        notifies=kinds_of_text(row["notifies"] or ""),
     )

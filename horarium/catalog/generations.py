@@ -39,7 +39,8 @@ def find_generation(connection: Connection, key: ActivationKey, *, lock: bool = 
     if row is None:
         return None
     parts = taken_apart(row, _TABLES)
-    schedule, activation = schedule_of_row(parts[0]), activation_of_row(parts[1])
+    schedule = schedule_of_row(parts[0], notifies=parts[3]["notifies"] or "")
+    activation = activation_of_row(parts[1])
     if parts[2]["id"] is None:
         raise version_not_found(schedule, activation.revision)
     if parts[3]["org_id"] is None:

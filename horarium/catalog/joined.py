@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, Table
 
 
-def taken_apart(row: Row[Any], tables: Sequence[Table]) -> list[Mapping[str, Any]]:
+def taken_apart(row: Row[Any] | tuple[Any, ...], tables: Sequence[Table]) -> list[Mapping[str, Any]]:
     """The columns of each table by their names there. The row is one of `select(*tables)`; of an outer join all may be None."""
     parts: list[Mapping[str, Any]] = []
     begin = 0

@@ -19,12 +19,12 @@ from sqlalchemy import (
     update,
 )
 
-from horarium.catalog import tallies
+from horarium.catalog import notifications, tallies
 from horarium.catalog.joined import taken_apart
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import entries, runs, schedules
 from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey
-from horarium.schedule.ledger import BY_CALENDAR, HOLDING, Disposition, Fate, Reason
+from horarium.schedule.ledger import BY_CALENDAR, HOLDING, Disposition, Fate, Reason, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +270,15 @@ def write_fate(connection: Connection, schedule: Schedule, *, generation: int, f
         gateway=None,
         count=fate.span.count,
     )
+    notifications.tell_ended(
+        connection,
+        schedule,
+        disposition=fate.disposition,
+        reason=fate.reason,
+        generation=generation,
+        span=fate.span,
+        now=now,
+    )
     # An entry that held a slot has a run, which is about one instant only.
     if (
         previous is not None
@@ -324,6 +333,16 @@ def close(
         contract=schedule.contract,
         gateway=gateway,
         count=entry.count,
+    )
+    notifications.tell_ended(
+        connection,
+        schedule,
+        disposition=disposition,
+        reason=reason,
+        generation=entry.generation,
+        span=Span(first=entry.first_at, last=entry.last_at, count=entry.count),
+        run=entry.run_key(schedule.key),
+        now=now,
     )
 
 

@@ -5,22 +5,28 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
+from sqlalchemy import Connection, RowMapping, and_, bindparam, insert, select, update
 
 from horarium.catalog import declared_sums
 from horarium.catalog.environments import require_environment
 from horarium.catalog.joined import taken_apart
-from horarium.catalog.tables import activations, schedules, versions
+from horarium.catalog.tables import activations, environments, schedules, versions
 from horarium.catalog.upsert import make_sure
 from horarium.catalog.versions import Version, version_of_row
 from horarium.errors import NotFound
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from horarium.schedule.ledger import Reason
+from horarium.schedule.notifications import Kind, kinds_of_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A schedule's own row. `row` is the key of its other rows; `generation` is 0 before the first activation."""
+    """A schedule's own row. `row` is the key of its other rows; `generation` is 0 before the first activation.
+
+    `heartbeat` is the row of the endpoint that its successes are told to. It is `troubled` from when something was told that a
+    success recovers from, and `silent_since` the due instant from which on a success is overdue. `notifies` is what its
+    environment wants to be told of, None where that was not read with it.
+    """
 
     row: int
     key: ScheduleKey
@@ -29,6 +35,10 @@ class Schedule:
     generation: int
     created_at: datetime
     retired_at: datetime | None
+    heartbeat: int | None = None
+    troubled: bool = False
+    silent_since: datetime | None = None
+    notifies: frozenset[Kind] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,8 +296,8 @@ def find_live(connection: Connection, key: ActivationKey, *, lock: bool = False)
     row = connection.execute(_LIVE, place_of(key)).one_or_none()
     if row is None:
         return None
-    schedule, activation = taken_apart(row, _LIVE_TABLES)
-    return schedule_of_row(schedule), activation_of_row(activation)
+    schedule, activation = taken_apart(row[:-1], _LIVE_TABLES)
+    return schedule_of_row(schedule, notifies=row.notifies or ""), activation_of_row(activation)
 
 
 def place_of(key: ActivationKey) -> dict[str, str | int]:
@@ -311,14 +321,21 @@ _CHANGE_ACTIVATION = update(activations).where(activations.c.id == bindparam("ch
 _LOCK = select(schedules.c.id).where(*_OF_A_SCHEDULE).with_for_update()
 _LIVE_TABLES = (schedules, activations)
 _LIVE = (
-    select(*_LIVE_TABLES)
-    .select_from(schedules.join(activations, activations.c.schedule == schedules.c.id))
+    select(*_LIVE_TABLES, environments.c.notifies)
+    .select_from(
+        schedules.join(activations, activations.c.schedule == schedules.c.id).outerjoin(
+            environments,
+            and_(
+                environments.c.org_id == schedules.c.org_id, environments.c.environment_id == schedules.c.environment_id
+            ),
+        )
+    )
     .where(*OF_A_GENERATION)
 )
 
 
-def schedule_of_row(row: RowMapping | Mapping[str, Any]) -> Schedule:
-    """A schedule as its own row."""
+def schedule_of_row(row: RowMapping | Mapping[str, Any], *, notifies: str | None = None) -> Schedule:
+    """A schedule as its own row, and what its environment notifies of as stored there, where that was read with it."""
     return Schedule(
         row=row["id"],
         key=ScheduleKey(org_id=row["org_id"], environment_id=row["environment_id"], schedule_id=row["schedule_id"]),
@@ -327,6 +344,10 @@ def schedule_of_row(row: RowMapping | Mapping[str, Any]) -> Schedule:
         generation=row["generation"],
         created_at=row["created_at"],
         retired_at=row["retired_at"],
+        heartbeat=row["heartbeat"],
+        troubled=row["troubled"],
+        silent_since=row["silent_since"],
+        notifies=None if notifies is None else kinds_of_text(notifies),
     )
 
 

@@ -47,6 +47,8 @@ environments = Table(
     # Whoever is of the organization may act, and what nobody declared is looked for in the folder of contents.
     Column("development", Boolean, nullable=False, server_default=false()),
     Column("live_needs_approval", Boolean, nullable=False, server_default=false()),
+    # The kinds of notifications that any endpoint wants; None for none. Read with the environment, so that nobody asks in vain.
+    Column("notifies", String(200)),
 )
 
 # What operators declared. Of an organization as a whole, with an empty environment_id.
@@ -143,6 +145,12 @@ schedules = Table(
     Column("retired_at", Instant),
     # Set with each change of activation, until the controller has seen that Temporal agrees.
     Column("unobserved", Boolean, nullable=False),
+    # The endpoint that each of its successes is told to.
+    Column("heartbeat", _Key),
+    # Something was told of it that a success recovers from.
+    Column("troubled", Boolean, nullable=False, server_default=false()),
+    # The first due instant since its last success, once a success is overdue.
+    Column("silent_since", Instant),
     UniqueConstraint("org_id", "environment_id", "schedule_id"),
 )
 # A page of one contract, whose schedules may be few among many of the others. The contract comes first, or SQLite would take

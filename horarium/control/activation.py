@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from horarium import traces
 from horarium.authority.asking import Content
+from horarium.catalog import notifications
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES, last_beat
 from horarium.catalog.schedules import (
@@ -143,6 +144,7 @@ def send_to_review(
     before = events.activated(connection, schedule, activation)
     after = events.activated(connection, schedule, activation, state=Reason.REVIEW)
     events.tell(connection, schedule, "review", by=by, now=now, before=before, after=after, because=because)
+    notifications.tell_review(connection, schedule, activation.generation, because=because, now=now)
 
 
 def present(

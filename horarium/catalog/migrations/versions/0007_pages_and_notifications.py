@@ -1,4 +1,4 @@
-"""Sessions of the pages, and the codes that begin one; what was archived, pruned and erased"""
+"""Sessions of the pages; what was archived, pruned and erased; who is told of what, and what was told"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -21,9 +21,11 @@ def upgrade() -> None:
         sqlite_where=sa.text("state = 'review'"),
         postgresql_where=sa.text("state = 'review'"),
     )
+    _make_notifications()
 
 
 def downgrade() -> None:
+    _drop_notifications()
     op.drop_index("ix_runtime_in_review", "runtime")
     _drop_archives()
     _drop_sessions()
@@ -98,3 +100,97 @@ def _make_archives() -> None:
 def _drop_archives() -> None:
     for name in ("redactions", "archives", "pruned_ledgers"):
         op.drop_table(name)
+
+
+def _make_notifications() -> None:
+    key = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    op.add_column("environments", sa.Column("notifies", sa.String(length=200), nullable=True))
+    op.add_column("schedules", sa.Column("heartbeat", key, nullable=True))
+    op.add_column("schedules", sa.Column("troubled", sa.Boolean(), server_default=sa.false(), nullable=False))
+    op.add_column("schedules", sa.Column("silent_since", Instant(), nullable=True))
+    op.create_table(
+        "endpoints",
+        sa.Column("id", key, nullable=False),
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("name", sa.String(length=100), nullable=False),
+        sa.Column("url", sa.String(length=2000), nullable=False),
+        sa.Column("secret", sa.String(length=100), nullable=False),
+        sa.Column("private", sa.Boolean(), nullable=False),
+        sa.Column("kinds", sa.String(length=200), nullable=False),
+        sa.Column("schedule_id", sa.String(length=36), nullable=True),
+        sa.Column("declared_at", Instant(), nullable=False),
+        sa.Column("declared_by", sa.String(length=200), nullable=False),
+        sa.Column("stopped_at", Instant(), nullable=True),
+        sa.Column("stopped_because", sa.Text(), nullable=True),
+        sa.Column("delivered_at", Instant(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_endpoints")),
+        sa.UniqueConstraint("org_id", "environment_id", "name", name=op.f("uq_endpoints_org_id_environment_id_name")),
+    )
+    op.create_table(
+        "notifications",
+        sa.Column("id", key, nullable=False),
+        sa.Column("message_id", sa.String(length=36), nullable=False),
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("schedule", key, nullable=True),
+        sa.Column("endpoint", key, nullable=True),
+        sa.Column("kind", sa.String(length=20), nullable=False),
+        sa.Column("at", Instant(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=True),
+        sa.Column("trigger", sa.String(length=60), nullable=True),
+        sa.Column("first_at", Instant(), nullable=True),
+        sa.Column("last_at", Instant(), nullable=True),
+        sa.Column("count", sa.Integer(), nullable=True),
+        sa.Column("disposition", sa.String(length=20), nullable=True),
+        sa.Column("reason", sa.String(length=40), nullable=True),
+        sa.Column("run_id", sa.String(length=36), nullable=True),
+        sa.Column("because", sa.Text(), nullable=True),
+        sa.Column("spread", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["schedule"], ["schedules.id"], name=op.f("fk_notifications_schedule_schedules")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_notifications")),
+        sa.UniqueConstraint("message_id", name=op.f("uq_notifications_message_id")),
+    )
+    op.create_index(
+        "ix_notifications_unspread",
+        "notifications",
+        ["org_id", "environment_id", "id"],
+        sqlite_where=sa.text("spread IS 0"),
+        postgresql_where=sa.text("spread IS false"),
+    )
+    op.create_index("ix_notifications_at", "notifications", ["at"])
+    op.create_table(
+        "deliveries",
+        sa.Column("id", key, nullable=False),
+        sa.Column("notification", key, nullable=False),
+        sa.Column("endpoint", key, nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("since", Instant(), nullable=False),
+        sa.Column("next_at", Instant(), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("last_status", sa.Integer(), nullable=True),
+        sa.Column("last_error", sa.Text(), nullable=True),
+        sa.Column("ended_at", Instant(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["endpoint"], ["endpoints.id"], name=op.f("fk_deliveries_endpoint_endpoints"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["notification"],
+            ["notifications.id"],
+            name=op.f("fk_deliveries_notification_notifications"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_deliveries")),
+        sa.UniqueConstraint("notification", "endpoint", name=op.f("uq_deliveries_notification_endpoint")),
+    )
+    op.create_index("ix_deliveries_endpoint", "deliveries", ["endpoint", "state", "next_at"])
+    op.create_index("ix_deliveries_ended_at", "deliveries", ["ended_at"])
+
+
+def _drop_notifications() -> None:
+    op.drop_table("deliveries")
+    op.drop_table("notifications")
+    op.drop_table("endpoints")
+    for name in ("silent_since", "troubled", "heartbeat"):
+        op.drop_column("schedules", name)
+    op.drop_column("environments", "notifies")

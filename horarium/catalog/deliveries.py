@@ -1,0 +1,362 @@
+"""How far the telling of each notification has come: to whom it goes, who is at it, and what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from horarium.catalog.endpoints import (
+    MAX_ERROR,
+    Endpoint,
+    endpoint_of_row,
+    find_endpoint,
+    list_endpoints,
+    listened_for,
+    of_environment,
+    stop_endpoint,
+)
+from horarium.catalog.notification_tables import deliveries, endpoints, notifications
+from horarium.catalog.tables import activations, schedules, versions
+from horarium.schedule.identity import Scope
+from horarium.schedule.ledger import Disposition, Span
+from horarium.schedule.notifications import Kind
+
+WAITING: Final = "waiting"
+DELIVERED: Final = "delivered"
+DEAD: Final = "dead"
+"""The states of a delivery. A dead one was given up, and waits for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One thing that happened, as stored. `span` is None of what is about no instant."""
+
+    message_id: str
+    kind: Kind
+    at: datetime
+    org_id: str
+    environment_id: str
+    schedule_id: str | None
+    generation: int | None
+    trigger: str | None
+    span: Span | None
+    disposition: Disposition | None
+    reason: str | None
+    run_id: str | None
+    because: str | None
+    configuration: str | None
+    """The text of the version that its generation enabled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A delivery that is ours to try until its `next_at`. `attempts` counts this one, and tells it from a later one."""
+
+    row: int
+    attempts: int
+    since: datetime
+    notification: Notification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """A delivery that was given up."""
+
+    row: int
+    endpoint: str
+    attempts: int
+    ended_at: datetime
+    last_status: int | None
+    last_error: str | None
+    notification: Notification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Todo:
+    """What a notifier has to do: whether anything is to be spread, and the endpoints for which something is due."""
+
+    unspread: bool = False
+    due: tuple[Endpoint, ...] = ()
+
+
+def todo(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> Todo:
+    """What is to be done now, at most `limit` endpoints of it. Where nobody listens it asks once."""
+    if not listened_for(connection, scope):
+        return Todo()
+    unspread = connection.execute(_unspread(scope, limit=1)).first() is not None
+    waits = exists().where(
+        deliveries.c.endpoint == endpoints.c.id, deliveries.c.state == WAITING, deliveries.c.next_at <= now
+    )
+    due = select(endpoints).where(*of_environment(scope), endpoints.c.stopped_at.is_(None), waits).limit(limit)
+    return Todo(unspread=unspread, due=tuple(endpoint_of_row(row) for row in connection.execute(due).mappings()))
+
+
+def spread(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> int:
+    """Decide for some notifications to whom they go, and return how many they were.
+
+    An endpoint is told of what happened since it was declared. A heartbeat that waits is replaced by a newer one: it would
+    say the same, and less of it.
+    """
+    query = _unspread(scope, limit=limit).with_for_update(of=notifications, skip_locked=True)
+    found = connection.execute(query).mappings().all()
+    if not found:
+        return 0
+    live = [each for each in list_endpoints(connection, scope) if each.stopped_at is None]
+    by_row = {each.row: each for each in live}
+    everybody = [each for each in live if not each.is_heartbeat]
+    newest_beats = {row["endpoint"]: row["id"] for row in found if row["kind"] == Kind.HEARTBEAT.value}
+    added = []
+    for row in found:
+        if row["endpoint"] is not None:
+            one = by_row.get(row["endpoint"])
+            told = [one] if one is not None and newest_beats.get(one.row, row["id"]) == row["id"] else []
+        else:
+            told = [each for each in everybody if _wants(each, row)]
+        added += [_delivery(row["id"], each.row, now=now) for each in told]
+    if newest_beats:
+        waiting = (deliveries.c.endpoint.in_(list(newest_beats)), deliveries.c.state == WAITING)
+        beats = select(notifications.c.id).where(notifications.c.kind == Kind.HEARTBEAT.value)
+        connection.execute(delete(deliveries).where(*waiting, deliveries.c.notification.in_(beats.scalar_subquery())))
+    if added:
+        connection.execute(insert(deliveries), added)
+    done = notifications.c.id.in_([row["id"] for row in found])
+    connection.execute(update(notifications).where(done).values(spread=True))
+    return len(found)
+
+
+def claim(connection: Connection, endpoint: int, *, now: datetime, lease: timedelta, limit: int) -> Sequence[Claimed]:
+    """Take up some of what is due for an endpoint, oldest first. Nobody else takes it up until the lease is over.
+
+    The attempt is counted here: one whose process dies in the middle has been one.
+    """
+    due = (
+        select(deliveries.c.id)
+        .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING, deliveries.c.next_at <= now)
+        .order_by(deliveries.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    rows = connection.execute(due).scalars().all()
+    if not rows:
+        return []
+    connection.execute(
+        update(deliveries)
+        .where(deliveries.c.id.in_(rows))
+        .values(next_at=now + lease, attempts=deliveries.c.attempts + 1)
+    )
+    query = _told().where(deliveries.c.id.in_(rows)).order_by(deliveries.c.id)
+    return [
+        Claimed(row=row["delivery"], attempts=row["attempts"], since=row["since"], notification=_notification(row))
+        for row in connection.execute(query).mappings()
+    ]
+
+
+def mark_delivered(connection: Connection, endpoint: int, claimed: Claimed, *, status: int, now: datetime) -> None:
+    """It was heard. Nothing happens where somebody else has taken it up since."""
+    done = connection.execute(
+        update(deliveries)
+        .where(*_still(claimed))
+        .values(state=DELIVERED, ended_at=now, last_status=status, last_error=None)
+        .returning(deliveries.c.id)
+    ).first()
+    if done is not None:
+        connection.execute(update(endpoints).where(endpoints.c.id == endpoint).values(delivered_at=now))
+
+
+def mark_failed(
+    connection: Connection,
+    claimed: Claimed,
+    *,
+    status: int | None,
+    error: str,
+    next_at: datetime | None,
+    now: datetime,
+) -> None:
+    """It was not heard: try again at `next_at`, or give up where that is None."""
+    told = {"last_status": status, "last_error": error[:MAX_ERROR]}
+    ends = {"state": DEAD, "ended_at": now} if next_at is None else {"next_at": next_at}
+    connection.execute(update(deliveries).where(*_still(claimed)).values(**told, **ends))
+
+
+def mark_gone(connection: Connection, scope: Scope, endpoint: int, *, status: int, because: str, now: datetime) -> None:
+    """An endpoint has said that it is gone: it is stopped, and what waits for it is given up."""
+    stop_endpoint(connection, scope, endpoint, because=because, now=now)
+    connection.execute(
+        update(deliveries)
+        .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING)
+        .values(state=DEAD, ended_at=now, last_status=status, last_error=because[:MAX_ERROR])
+    )
+
+
+def list_dead(connection: Connection, scope: Scope, *, after: int, limit: int) -> Sequence[Dead]:
+    """A page of the deliveries of an environment that were given up, by their row, behind `after`."""
+    query = (
+        _told()
+        .add_columns(endpoints.c.name.label("endpoint_name"))
+        .join_from(deliveries, endpoints, deliveries.c.endpoint == endpoints.c.id)
+        .where(*of_environment(scope), deliveries.c.state == DEAD, deliveries.c.id > after)
+        .order_by(deliveries.c.id)
+        .limit(limit)
+    )
+    return [_dead(row) for row in connection.execute(query).mappings()]
+
+
+def find_dead(connection: Connection, scope: Scope, row: int) -> tuple[Dead, Endpoint] | None:
+    """A delivery of an environment that was given up, with its endpoint; None where there is none."""
+    found = list_dead(connection, scope, after=row - 1, limit=1)
+    if not found or found[0].row != row:
+        return None
+    endpoint = find_endpoint(connection, scope, found[0].endpoint)
+    assert endpoint is not None, "deliveries go with their endpoint"
+    return found[0], endpoint
+
+
+def send_again(connection: Connection, row: int, *, now: datetime) -> None:
+    """Try a dead delivery from the beginning, as the same message."""
+    connection.execute(
+        update(deliveries)
+        .where(deliveries.c.id == row, deliveries.c.state == DEAD)
+        .values(state=WAITING, attempts=0, since=now, next_at=now, ended_at=None)
+    )
+
+
+def counts(connection: Connection, scope: Scope) -> dict[int, dict[str, int]]:
+    """How many deliveries of each endpoint wait and are dead, by its row."""
+    query = (
+        select(deliveries.c.endpoint, deliveries.c.state, func.count())
+        .select_from(deliveries.join(endpoints, deliveries.c.endpoint == endpoints.c.id))
+        .where(*of_environment(scope), deliveries.c.state.in_([WAITING, DEAD]))
+        .group_by(deliveries.c.endpoint, deliveries.c.state)
+    )
+    found: dict[int, dict[str, int]] = {}
+    for endpoint, state, count in connection.execute(query):
+        found.setdefault(endpoint, {})[state] = count
+    return found
+
+
+def prune(connection: Connection, *, delivered_before: datetime, dead_before: datetime, limit: int) -> int:
+    """Forget deliveries that ended long ago, and notifications that nobody waits for; returns how many rows those were."""
+    old = select(deliveries.c.id).where(
+        or_(
+            and_(deliveries.c.state == DELIVERED, deliveries.c.ended_at < delivered_before),
+            and_(deliveries.c.state == DEAD, deliveries.c.ended_at < dead_before),
+        )
+    )
+    gone = connection.execute(old.limit(limit)).scalars().all()
+    if gone:
+        connection.execute(delete(deliveries).where(deliveries.c.id.in_(gone)))
+    awaited = exists().where(deliveries.c.notification == notifications.c.id)
+    done = select(notifications.c.id).where(
+        notifications.c.at < delivered_before, notifications.c.spread.is_(True), ~awaited
+    )
+    told = connection.execute(done.limit(limit)).scalars().all()
+    if told:
+        connection.execute(delete(notifications).where(notifications.c.id.in_(told)))
+    return len(gone) + len(told)
+
+
+def _unspread(scope: Scope, *, limit: int) -> Select[Any]:
+    return (
+        select(notifications, schedules.c.schedule_id)
+        .select_from(notifications.outerjoin(schedules, notifications.c.schedule == schedules.c.id))
+        .where(
+            notifications.c.org_id == scope.org_id,
+            notifications.c.environment_id == scope.environment_id,
+            notifications.c.spread.is_(False),
+        )
+        .order_by(notifications.c.id)
+        .limit(limit)
+    )
+
+
+def _wants(endpoint: Endpoint, row: RowMapping) -> bool:
+    return (
+        row["kind"] in endpoint.kinds
+        and endpoint.schedule_id in {None, row["schedule_id"]}
+        and endpoint.declared_at <= row["at"]
+    )
+
+
+def _delivery(notification: int, endpoint: int, *, now: datetime) -> dict[str, Any]:
+    told = {"notification": notification, "endpoint": endpoint}
+    return {**told, "state": WAITING, "since": now, "next_at": now, "attempts": 0}
+
+
+def _still(claimed: Claimed) -> tuple[Any, ...]:
+    return (
+        deliveries.c.id == claimed.row,
+        deliveries.c.attempts == claimed.attempts,
+        deliveries.c.state == WAITING,
+    )
+
+
+def _told() -> Select[Any]:
+    """Deliveries with what they are of, and with the version that it is about."""
+    columns = [each for each in notifications.c if each.name not in {"id", "schedule"}]
+    return select(
+        deliveries.c.id.label("delivery"),
+        *(each for each in deliveries.c if each.name not in {"id", "notification", "endpoint"}),
+        *(each.label(f"told_{each.name}") for each in columns),
+        schedules.c.schedule_id,
+        versions.c.configuration,
+    ).select_from(
+        deliveries.join(notifications, deliveries.c.notification == notifications.c.id)
+        .outerjoin(schedules, notifications.c.schedule == schedules.c.id)
+        .outerjoin(
+            activations,
+            and_(
+                activations.c.schedule == notifications.c.schedule,
+                activations.c.generation == notifications.c.generation,
+            ),
+        )
+        .outerjoin(
+            versions,
+            and_(versions.c.schedule == activations.c.schedule, versions.c.revision == activations.c.revision),
+        )
+    )
+
+
+def _notification(row: RowMapping) -> Notification:
+    schedule_id, disposition, first_at = row["schedule_id"], row["told_disposition"], row["told_first_at"]
+    return Notification(
+        message_id=row["told_message_id"],
+        kind=Kind(row["told_kind"]),
+        at=row["told_at"],
+        org_id=row["told_org_id"],
+        environment_id=row["told_environment_id"],
+        schedule_id=schedule_id,
+        generation=row["told_generation"],
+        trigger=row["told_trigger"],
+        span=None if first_at is None else Span(first=first_at, last=row["told_last_at"], count=row["told_count"]),
+        disposition=None if disposition is None else Disposition(disposition),
+        reason=row["told_reason"],
+        run_id=row["told_run_id"],
+        because=row["told_because"],
+        configuration=row["configuration"],
+    )
+
+
+def _dead(row: RowMapping) -> Dead:
+    return Dead(
+        row=row["delivery"],
+        endpoint=row["endpoint_name"],
+        attempts=row["attempts"],
+        ended_at=row["ended_at"],
+        last_status=row["last_status"],
+        last_error=row["last_error"],
+        notification=_notification(row),
+    )

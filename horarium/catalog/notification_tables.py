@@ -1,0 +1,98 @@
+"""The tables of notifications: who is told, what of, and how far each telling has come."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from horarium.catalog.tables import metadata
+from horarium.catalog.types import Instant
+
+_Key = BigInteger().with_variant(Integer, "sqlite")
+
+# Where operators want to be told. The secret is in the environment of the controller; its variable's name stands here.
+endpoints = Table(
+    "endpoints",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("name", String(100), nullable=False),
+    Column("url", String(2000), nullable=False),
+    Column("secret", String(100), nullable=False),
+    Column("private", Boolean, nullable=False),
+    Column("kinds", String(200), nullable=False),
+    # Of one schedule only; None for all of the environment.
+    Column("schedule_id", String(36)),
+    Column("declared_at", Instant, nullable=False),
+    Column("declared_by", String(200), nullable=False),
+    # Set where it said that it is gone.
+    Column("stopped_at", Instant),
+    Column("stopped_because", Text),
+    Column("delivered_at", Instant),
+    UniqueConstraint("org_id", "environment_id", "name"),
+)
+
+# The outbox: a row for each thing that happened, written with it. To whom it goes is decided when it is spread.
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("message_id", String(36), nullable=False, unique=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("schedule", _Key, ForeignKey("schedules.id")),
+    # Where only one endpoint is told: a heartbeat, or a test.
+    Column("endpoint", _Key),
+    Column("kind", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("generation", Integer),
+    Column("trigger", String(60)),
+    Column("first_at", Instant),
+    Column("last_at", Instant),
+    Column("count", Integer),
+    Column("disposition", String(20)),
+    Column("reason", String(40)),
+    Column("run_id", String(36)),
+    Column("because", Text),
+    Column("spread", Boolean, nullable=False),
+)
+Index(
+    "ix_notifications_unspread",
+    notifications.c.org_id,
+    notifications.c.environment_id,
+    notifications.c.id,
+    sqlite_where=text("spread IS 0"),
+    postgresql_where=text("spread IS false"),
+)
+# Old ones are pruned.
+Index("ix_notifications_at", notifications.c.at)
+
+# One for each endpoint that a notification goes to. Who takes it up moves `next_at` behind the time that he may take, so that
+# nobody else does meanwhile, and whoever dies in the middle is followed by another.
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", _Key, primary_key=True),
+    Column("notification", _Key, ForeignKey("notifications.id", ondelete="CASCADE"), nullable=False),
+    Column("endpoint", _Key, ForeignKey("endpoints.id", ondelete="CASCADE"), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("since", Instant, nullable=False),
+    Column("next_at", Instant, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("last_status", Integer),
+    Column("last_error", Text),
+    Column("ended_at", Instant),
+    UniqueConstraint("notification", "endpoint"),
+)
+Index("ix_deliveries_endpoint", deliveries.c.endpoint, deliveries.c.state, deliveries.c.next_at)
+Index("ix_deliveries_ended_at", deliveries.c.ended_at)
