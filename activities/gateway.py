@@ -137,6 +137,13 @@ class HttpGateway:
             return False
         return httpx.codes.is_success(status)
 
+    async def tell(self, destination: Destination, message_id: str, body: bytes) -> int:
+        """Post a signed message that no run waits for, once, and return the status of the answer, of which no more is read.
+
+        Raises `ForbiddenAddress`, `Misconfigured` without a secret, `NotConnectedError`, `httpx.HTTPError` or `TimeoutError`.
+        """
+        return await self._send(destination, "", message_id, body=body)
+
     def _message(self, claim: Claim) -> Mapping[str, Any]:
         schedule, request = claim.key.activation.schedule, claim.version.configuration.run
         here = self._address(schedule.scope, claim.run_id)

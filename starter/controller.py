@@ -23,6 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.clock import WorkerClock, machine_time
 from activities.findings import Findings
+from activities.gateway import HttpGateway
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog, sweeping
 from horarium.catalog.clock import catalog_time
@@ -40,6 +41,7 @@ from starter.apart import each_apart, log_failure
 from starter.by_hand import ByHand
 from starter.closures import Closures
 from starter.lingering import Lingering
+from starter.notifying import Notifier, Post
 from starter.pruning import PRUNE_EVERY, Pruning
 from starter.punctuality import Punctuality
 from starter.reservations import Reservations
@@ -98,6 +100,7 @@ async def control(settings: Settings, *, machine: Callable[[], datetime] = machi
         clock=clock,
         findings=findings,
         event_retention_days=settings.event_retention_days,
+        post=HttpGateway(settings.public_url).tell,
     )
     async with AsyncExitStack() as stack:
         stack.callback(catalog.close)
@@ -122,6 +125,7 @@ class Controller:
     `clock` is told the catalog's time before each sweep; a controller whose machine's clock is wrong would take runs for
     missed that are yet to come. What it finds is counted in `findings`, and written down with each sweep.
     Thread events are deleted once they are older than `event_retention_days`, and kept where that is None.
+    Notifications go out by `post`; without it they stay where they are written down.
     """
 
     catalog: Catalog
@@ -132,6 +136,7 @@ class Controller:
     clock: WorkerClock | None = None
     findings: Findings = field(default_factory=Findings)
     event_retention_days: int | None = None
+    post: Post | None = None
     lingering: Lingering = field(init=False)
     closures: Closures = field(init=False)
     rotation: Rotation = field(init=False)
@@ -169,7 +174,12 @@ class Controller:
             # By itself, since it waits for a platform's service.
             _repeat(self.reservations.look, every=SWEEP_EVERY),
             _repeat(self.pruning.prune, every=PRUNE_EVERY),
+            self._notify(),
         )
+
+    async def _notify(self) -> None:
+        if self.post is not None:
+            await Notifier(self.catalog, self.scope, self.now, self.post).serve()
 
     async def tick(self) -> None:
         """Take up what changed."""

@@ -2,6 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -30,6 +31,9 @@ from horarium.schedule.ceilings import USUAL, Ceilings, runs_per_month
 from horarium.schedule.identity import ActivationKey, ScheduleKey
 from horarium.schedule.ledger import Reason
 from horarium.schedule.v0 import CONTRACT as V0
+
+_SPENT: Final = "calendar_exhausted"
+"""How the reason begins of an end that a one-shot of scheduler v0 always comes to. No person has to look at it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +148,8 @@ def send_to_review(
     before = events.activated(connection, schedule, activation)
     after = events.activated(connection, schedule, activation, state=Reason.REVIEW)
     events.tell(connection, schedule, "review", by=by, now=now, before=before, after=after, because=because)
-    notifications.tell_review(connection, schedule, activation.generation, because=because, now=now)
+    if schedule.contract != V0 or not because.startswith(_SPENT):
+        notifications.tell_review(connection, schedule, activation.generation, because=because, now=now)
 
 
 def present(

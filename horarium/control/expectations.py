@@ -23,9 +23,10 @@ AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """A schedule, by its row, that should have succeeded by `expected_by` and has not."""
+    """A schedule, by its row, that should have succeeded by `expected_by` and has not, since an instant was due."""
 
     schedule: int
+    due_at: datetime
     expected_by: datetime
 
 
@@ -45,6 +46,12 @@ def overdue_page(connection: Connection, *, after: int, limit: int = AT_ONCE, no
     return Looked(overdue=_overdue(connection, due, now=now) if due else (), following=following)
 
 
+def overdue_of(connection: Connection, schedule: int, *, now: datetime) -> Overdue | None:
+    """What is overdue of one schedule, by its row; None where nothing is, or nothing of it is live."""
+    looked = overdue_page(connection, after=schedule - 1, limit=1, now=now)
+    return next((each for each in looked.overdue if each.schedule == schedule), None)
+
+
 def _overdue(connection: Connection, due: Sequence[Expecting], *, now: datetime) -> Sequence[Overdue]:
     versions = figures.versions_of_activations(connection, [each.activation for each in due])
     limits = figures.time_limits(connection, [each.schedule for each in due])
@@ -58,7 +65,7 @@ def _overdue(connection: Connection, due: Sequence[Expecting], *, now: datetime)
             window = timedelta(0)  # a damaged row, of which nothing runs
         expected_by = each.due_at + window + limits.get(each.schedule, LIMIT_UNKNOWN)
         if expected_by < now:
-            found.append(Overdue(schedule=each.schedule, expected_by=expected_by))
+            found.append(Overdue(schedule=each.schedule, due_at=each.due_at, expected_by=expected_by))
     return found
 
 
