@@ -27,6 +27,7 @@ from horarium.api.routes import (
     health,
     inputs,
     ledger,
+    notifications,
     outcomes,
     previews,
     receipts,
@@ -58,6 +59,7 @@ _ROUTERS = tuple(
         inputs,
         outcomes,
         authority_routes,
+        notifications,
         health,
     )
 )
@@ -70,6 +72,7 @@ _TAGS = (
     "Ledger",
     "Runs",
     "Authority",
+    "Notifications",
     "Operations",
 )
 

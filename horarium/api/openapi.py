@@ -25,6 +25,7 @@ from horarium.control.administration import (
     StopRequest,
 )
 from horarium.control.cancellation import CancelRequest
+from horarium.control.notifications import AddRequest, AgainRequest, HeartbeatRequest, NameRequest
 from horarium.control.outcomes import OutcomeReport
 from horarium.control.receipts import MAX_KEY
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest
@@ -146,6 +147,10 @@ def describe(app: FastAPI, routes: Iterable[BaseRoute]) -> dict[str, Any]:
         CollectRequest,
         ApproveRequest,
         AuthorityFile,
+        AddRequest,
+        HeartbeatRequest,
+        NameRequest,
+        AgainRequest,
         requests.Configuration,
         requests.PreviewRequest,
         V0ScheduleDocument,

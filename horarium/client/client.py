@@ -10,6 +10,7 @@ import httpx
 from horarium.client.answers import Environment, Receipt
 from horarium.client.authority import Authority
 from horarium.client.calls import ANSWER_WITHIN, Caller, ScopeLike, Token, reading
+from horarium.client.notifications import Notifications
 from horarium.client.profiles import Profiles
 from horarium.client.schedules import Schedules
 from horarium.client.v0 import V0
@@ -41,6 +42,7 @@ class Client:
         self.schedules = Schedules(self._caller)
         self.receipts = Receipts(self._caller)
         self.authority = Authority(self._caller)
+        self.notifications = Notifications(self._caller)
         self.profiles = Profiles(self._caller)
         self.v0 = V0(self._caller)
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
@@ -53,7 +53,7 @@ def _name(text: str) -> str:
     return text
 
 
-def _url(text: str) -> str:
+def _url(text: str, info: ValidationInfo) -> str:
     """An address without anything in it that might be a secret of another kind. It is not repeated, since it may hold one."""
     try:
         parts = urlsplit(text)
@@ -65,6 +65,10 @@ def _url(text: str) -> str:
         raise PydanticCustomError("not_an_address", "This is an address such as https://pager.example/horarium.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise PydanticCustomError("not_plain", "This is an address without user, password, query or fragment.")
+    if parts.scheme != "https" and info.data.get("private") is False:
+        raise PydanticCustomError(
+            "not_https", "An address is reached over https://. For one in your own network, say that it is private."
+        )
     return text
 
 
@@ -95,22 +99,14 @@ class _Act(BaseModel):
 
 
 class _Address(_Act):
+    # Before the address, whose check asks for it.
+    private: bool = Field(default=False, description="Whether the address may be one of a private network.")
     url: Annotated[str, AfterValidator(_url)] = Field(
         description="Where signed messages are posted to. https://, unless `private`."
     )
     secret: Annotated[str, AfterValidator(_secret)] = Field(
         description="The name of the environment variable of the controller that holds the shared secret. No secret."
     )
-    private: bool = Field(default=False, description="Whether the address may be one of a private network.")
-
-    @model_validator(mode="after")
-    def _is_safe(self) -> "_Address":
-        if not self.private and not self.url.startswith("https://"):
-            raise PydanticCustomError(
-                "not_https",
-                "An endpoint that is not private is reached over https://; for one in your own network say private.",
-            )
-        return self
 
 
 class AddRequest(_Address):

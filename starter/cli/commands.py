@@ -18,6 +18,7 @@ from starter.cli import (
     deployment_commands,
     import_commands,
     keeping_commands,
+    notify_commands,
     profile_commands,
     schedule_commands,
     v0_commands,
@@ -55,6 +56,7 @@ def main(
 app.add_typer(schedule_commands.app)
 app.add_typer(api_commands.app)
 app.add_typer(authority_commands.app, name="authority")
+app.add_typer(notify_commands.app, name="notify")
 app.add_typer(deployment_commands.app, name="deployment")
 app.add_typer(keeping_commands.app)
 app.add_typer(v0_commands.app, name="v0")

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import asked_outside
 from horarium.catalog import Catalog, presence
-from horarium.control import administration, declaring, operations, overview, pages, records
+from horarium.control import administration, declaring, notifications, operations, overview, pages, records
 from horarium.control.principals import local_principal
 from horarium.control.receipts import Receipt
 from horarium.control.sweeping import review_all_enabled_before
@@ -131,6 +131,23 @@ class Embedded:
         if act in {"advance_epoch", "reset"}:
             # There may be no controller to do it.
             await review_all_enabled_before(self._catalog, self.scope, now=_now)
+        return receipt.document
+
+    async def endpoints(self) -> list[Document]:
+        """Who is told of what happens."""
+        found = await self._catalog.read(notifications.endpoints_document, self.scope)
+        return list(found["endpoints"])
+
+    async def dead_letters(self, *, after: int, limit: int) -> list[Document]:
+        """What nobody heard, oldest first."""
+        return await self._catalog.read(notifications.dead_letters, self.scope, after=after, limit=limit)
+
+    async def notify(self, act: str, request: Mapping[str, Any], key: str) -> Document:
+        """Write it down; the controller does what is to be sent."""
+        operation = getattr(notifications, "try_out" if act == "test" else act)
+        receipt: Receipt = await self._catalog.write(
+            operation, self._person, self.scope, dict(request), key, now=_now()
+        )
         return receipt.document
 
     def _key(self, schedule_id: str) -> ScheduleKey:

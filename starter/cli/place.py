@@ -113,6 +113,15 @@ class Place(Protocol):
     async def operate(self, act: str, request: Mapping[str, Any], key: str) -> Document:
         """An operator's act: stop, lift, advance_epoch, reset, collect or approve."""
 
+    async def endpoints(self) -> list[Document]:
+        """Who is told of what happens."""
+
+    async def dead_letters(self, *, after: int, limit: int) -> list[Document]:
+        """What nobody heard, oldest first."""
+
+    async def notify(self, act: str, request: Mapping[str, Any], key: str) -> Document:
+        """What operators do about notifications: add, heartbeat, remove, test or again."""
+
 
 @asynccontextmanager
 async def reach(where: Where) -> AsyncIterator[Place]:

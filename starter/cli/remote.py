@@ -126,6 +126,27 @@ class Remote:
         """Do what an operator may."""
         return dict((await _plain(getattr(self._client.authority, act)(self.scope, request, key))).document)
 
+    async def endpoints(self) -> list[Document]:
+        """Who is told of what happens."""
+        found = await _plain(self._client.notifications.list(self.scope))
+        return list(found.document["endpoints"])
+
+    async def dead_letters(self, *, after: int, limit: int) -> list[Document]:
+        """What nobody heard, oldest first."""
+        found: list[Document] = []
+        while len(found) < limit:
+            most = min(limit - len(found), LARGEST_PAGE)
+            page = await _plain(self._client.notifications.dead(self.scope, after=after, limit=most))
+            found += page.document["dead"]
+            if page.next_cursor is None:
+                break
+            after = page.next_cursor
+        return found
+
+    async def notify(self, act: str, request: Mapping[str, Any], key: str) -> Document:
+        """Do what operators do about notifications."""
+        return dict((await _plain(getattr(self._client.notifications, act)(self.scope, request, key))).document)
+
 
 async def _plain(call: Awaitable[T]) -> T:
     """An answer, or the error that the catalog itself would have raised."""

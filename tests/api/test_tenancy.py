@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from horarium.api import examples
+from horarium.api import examples, notification_examples
 from horarium.api.routes import (
     agent_classes,
     authority,
     environments,
     ledger,
+    notifications,
     previews,
     receipts,
     runs,
@@ -31,7 +32,10 @@ from tests.api.house import (
 )
 
 CANCEL = {"expected_environment_epoch": 1, "expected_reset_generation": 1}
-OF_OPERATORS = {f"/authority{end}" for end in ("", "/events", "/stop", "/lift", "/epoch", "/reset", "/collections")}
+OF_OPERATORS = {
+    *(f"/authority{end}" for end in ("", "/events", "/stop", "/lift", "/epoch", "/reset", "/collections")),
+    *(f"/notifications{end}" for end in ("", "/dead", "/add")),
+}
 """What operators do names no id of acme's."""
 OF_AGENTS = {("GET", f"{PREFIX}/runs/{{run_id}}/input"), ("POST", f"{PREFIX}/runs/{{run_id}}/outcome")}
 """What runs open with a token or a signature of their own; test_inputs and test_outcomes hold it against other tenants."""
@@ -42,7 +46,7 @@ OPEN = {"/healthz", "/readyz", "/version", "/metrics", "/openapi.json"}
 
 
 def routes():
-    modules = (authority, environments, ledger, previews, receipts, runs, schedules)
+    modules = (authority, environments, ledger, notifications, previews, receipts, runs, schedules)
     return sorted(
         (method, route.path) for module in modules for route in module.router.routes for method in sorted(route.methods)
     )
@@ -96,6 +100,14 @@ def body_of(path, thing):
             return examples.COLLECT
         case "approvals":
             return {"version": thing["reference"], "expires_at": "2099-01-01T00:00:00Z"}
+        case "add":
+            return notification_examples.ADD
+        case "heartbeat":
+            return {**notification_examples.HEARTBEAT, "schedule_id": thing["schedule_id"]}
+        case "remove" | "test":
+            return {"name": "of-acme"}
+        case "again":
+            return notification_examples.AGAIN
     raise AssertionError(f"give this test a body for {path}")
 
 
