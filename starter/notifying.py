@@ -35,7 +35,7 @@ LOOK_EVERY: Final = timedelta(seconds=1)
 SILENCE_EVERY: Final = timedelta(seconds=5)
 """How often a page of the live activations is looked at for a success that is overdue."""
 PRUNE_EVERY: Final = timedelta(minutes=10)
-LEASE: Final = timedelta(seconds=60)
+LEASE: Final = timedelta(seconds=30)
 """How long a delivery is one notifier's: several times what a post may take."""
 AT_ONCE: Final = 4
 """Messages on their way to one endpoint."""

@@ -106,6 +106,14 @@ class RunNotFound(NotFound, code="run_not_found"):
     """There is no such run that the caller may see."""
 
 
+class EndpointNotFound(NotFound, code="endpoint_not_found"):
+    """Nobody of that name is told of anything in the environment."""
+
+
+class DeadLetterNotFound(NotFound, code="dead_letter_not_found"):
+    """There is no dead letter of that number in the environment; it may have been sent again."""
+
+
 class AgentClassNotFound(NotFound, code="agent_class_not_found"):
     """No runner in the environment has reported such an agent class."""
 
@@ -204,6 +212,14 @@ class OutcomeConflict(Conflict, code="outcome_conflict"):
 
 class OwesLess(Conflict, code="owes_less"):
     """The wallet owes less than was to be collected."""
+
+
+class EndpointStopped(Conflict, code="endpoint_stopped"):
+    """The endpoint has said that it is gone, and is told nothing until it is declared again."""
+
+
+class TooManyEndpoints(Conflict, code="too_many_endpoints"):
+    """The environment has as many endpoints as it may have."""
 
 
 class RuntimeUnconfigured(Conflict, code="runtime_unconfigured"):

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from sqlalchemy import Engine, event
 from benchmarks.occurrences import Life
 from benchmarks.stored_schedules import SCOPE, store
 from horarium.catalog import Catalog
+from horarium.catalog.endpoints import put_endpoint
 from horarium.schedule.identity import ActivationKey, schedule_key
+from horarium.schedule.notifications import ASKED_FOR
 from tests.postgres.databases import Database
 
 MOST_STATEMENTS = 35
@@ -43,6 +46,30 @@ def test_an_occurrence_asks_the_catalog_no_more_than_it_has_to(life: Life) -> No
     locks = LOCKS if life.catalog.engine.dialect.name == "postgresql" else 0
     assert asked.total() <= MOST_STATEMENTS - LOCKS + locks, asked
     assert sum(count for statement, count in asked.items() if statement.endswith("FOR UPDATE")) <= LOCKS
+
+
+def test_an_occurrence_that_goes_well_asks_no_more_where_people_are_told_of_everything(life: Life) -> None:
+    with life.catalog.writing() as connection:
+        put_endpoint(
+            connection,
+            SCOPE,
+            "pager",
+            url="https://pager.example/",
+            secret="HORARIUM_SECRET_PAGER",
+            private=False,
+            kinds=ASKED_FOR,
+            schedule_id=None,
+            by="ada",
+            now=datetime.now(UTC),
+        )
+    due = life.next_due()
+    with _asked() as asked:
+        run = life.step(due)
+        life.admit(run)
+        life.finish(run)
+    locks = LOCKS if life.catalog.engine.dialect.name == "postgresql" else 0
+    assert asked.total() <= MOST_STATEMENTS - LOCKS + locks, asked
+    assert not any("notifications" in statement for statement in asked)
 
 
 def test_no_part_of_an_occurrence_asks_the_same_twice(life: Life) -> None:
