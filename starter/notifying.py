@@ -24,7 +24,7 @@ from horarium.catalog import Catalog, deliveries, notifications
 from horarium.catalog.deliveries import Claimed
 from horarium.catalog.endpoints import Endpoint, listened_for
 from horarium.control.expectations import Looked, overdue_page
-from horarium.control.notifications import body_of, destination_of, tell_if_overdue
+from horarium.control.notifications import MAX_ENDPOINTS, body_of, destination_of, tell_if_overdue
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import ScheduleKey, Scope
 from horarium.schedule.notifications import is_given_up, pause_after
@@ -40,7 +40,9 @@ LEASE: Final = timedelta(seconds=30)
 AT_ONCE: Final = 4
 """Messages on their way to one endpoint."""
 ENDPOINTS_AT_ONCE: Final = 100
-"""Endpoints that are told at the same time. There are fewer, but for heartbeats."""
+"""Endpoints that are told at the same time: all that can be declared, and some heartbeats."""
+BEATS_AT_ONCE: Final = ENDPOINTS_AT_ONCE - MAX_ENDPOINTS
+"""Heartbeats among them. They are many, and a watcher of all of them may hang."""
 SPREAD_AT_ONCE: Final = 200
 KEPT: Final = timedelta(days=7)
 """How long what was heard is kept."""
@@ -73,6 +75,7 @@ class Notifier:
     post: Post
     spread: Callable[[], float] = random.random
     _serving: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    _beating: set[int] = field(default_factory=set)
     _after: int = 0
 
     async def serve(self) -> None:
@@ -101,9 +104,11 @@ class Notifier:
                 spread = await self.catalog.write(deliveries.spread, self.scope, now=self.now(), limit=SPREAD_AT_ONCE)
             found = await self.catalog.read(deliveries.todo, self.scope, now=self.now(), limit=ENDPOINTS_AT_ONCE)
         for endpoint in found.due:
-            if endpoint.row not in self._serving and len(self._serving) < ENDPOINTS_AT_ONCE:
+            full = endpoint.is_heartbeat and len(self._beating) >= BEATS_AT_ONCE
+            if endpoint.row not in self._serving and not full:
                 task = asyncio.create_task(self._guarded(endpoint), name=f"notify {endpoint.name}")
                 self._serving[endpoint.row] = task
+                self._beating.update({endpoint.row} if endpoint.is_heartbeat else ())
 
     async def settled(self) -> None:
         """Wait until nothing is on its way, for whoever looks by hand."""
@@ -138,6 +143,7 @@ class Notifier:
             log_failure("endpoint_not_told", error, endpoint=endpoint.name)
         finally:
             del self._serving[endpoint.row]
+            self._beating.discard(endpoint.row)
 
     async def _tell(self, endpoint: Endpoint) -> None:
         claimed = await self.catalog.write(deliveries.claim, endpoint.row, now=self.now(), lease=LEASE, limit=AT_ONCE)

@@ -94,14 +94,19 @@ class Todo:
 
 
 def todo(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> Todo:
-    """What is to be done now, at most `limit` endpoints of it. Where nobody listens it asks once."""
+    """What is to be done now, at most `limit` endpoints of it, heartbeats last. Where nobody listens it asks once."""
     if not listened_for(connection, scope):
         return Todo()
     unspread = connection.execute(_unspread(scope, limit=1)).first() is not None
     waits = exists().where(
         deliveries.c.endpoint == endpoints.c.id, deliveries.c.state == WAITING, deliveries.c.next_at <= now
     )
-    due = select(endpoints).where(*of_environment(scope), endpoints.c.stopped_at.is_(None), waits).limit(limit)
+    due = (
+        select(endpoints)
+        .where(*of_environment(scope), endpoints.c.stopped_at.is_(None), waits)
+        .order_by(endpoints.c.kinds == Kind.HEARTBEAT.value, endpoints.c.id)
+        .limit(limit)
+    )
     return Todo(unspread=unspread, due=tuple(endpoint_of_row(row) for row in connection.execute(due).mappings()))
 
 

@@ -2,14 +2,18 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import func, select
 
+from activities.gateway import HttpGateway
 from horarium.authority.signing import Keys, verify
 from horarium.catalog import Catalog, endpoints
 from horarium.catalog.deliveries import find_dead, list_dead, send_again
@@ -21,6 +25,7 @@ from starter.notifying import KEPT, LEASE, Notifier
 from tests.control.desk import NOON, SCOPE, Desk, Loop, every, seconds
 from tests.gateway.wire import OK, SECRET, Answering, Received, Receiver, gateway, receiver, says
 
+README = (Path(__file__).parents[2] / "README.md").read_text()
 BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"
 MOVED = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
@@ -306,6 +311,31 @@ async def test_a_heartbeat_that_was_not_heard_is_replaced_by_the_next(catalog):
     ]
 
 
+async def test_many_heartbeats_that_hang_hold_up_no_endpoint(catalog, monkeypatch):
+    monkeypatch.setattr("starter.notifying.BEATS_AT_ONCE", 2)
+    scene = Scene(catalog)
+    async with hanging() as silent, receiver(says(OK)) as there:
+        for _ in range(4):
+            one = Scene(catalog)
+            loop = one.desk.enabled(every(60))
+            schedule_id = one.desk.key.schedule_id
+            one.listen(silent.url(), Kind.HEARTBEAT, name=f"heartbeat:{schedule_id}", schedule_id=schedule_id)
+            loop.step_at(58)
+            loop.has_run(60, ends=65)
+        notifier = scene.notifier()
+        await notifier.look()
+        await until(lambda: len(silent.requests) == 2)
+        scene.listen(there.url())
+        scene.fail()
+        await notifier.look()
+        await until(lambda: len(there.requests) == 1)
+        assert len(silent.requests) == 2
+        serving = asyncio.create_task(notifier.serve())
+        await asyncio.sleep(0)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
 async def test_silence_is_told_once_and_the_next_success_ends_it(catalog):
     scene = Scene(catalog)
     async with receiver(says(OK)) as there:
@@ -345,3 +375,28 @@ async def test_what_was_told_long_ago_is_forgotten_and_what_waits_is_not(catalog
     rows = lambda connection: connection.execute(select(func.count()).select_from(notifications)).scalar_one()  # noqa: E731 - read once
     assert scene.desk.read(rows) == 1
     assert scene.states() == []
+
+
+async def test_the_receiver_of_the_readme_hears_a_message_once_and_nobody_elses(catalog):
+    source = next(
+        each for each in re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) if "def heard(" in each
+    )
+    there_is: dict[str, Any] = {}
+    exec(compile(source, "README.md", "exec"), there_is)
+    scene = Scene(catalog, post=HttpGateway("https://horarium.test/", keys_of=lambda _: Keys((SECRET,))).tell)
+    async with receiver(says(OK)) as there:
+        scene.listen(there.url())
+        scene.fail()
+        await scene.turn(scene.notifier())
+    (request,) = there.requests
+    seen: set[str] = set()
+    message = there_is["heard"](request.headers, request.body, SECRET, seen)
+    assert message["data"]["schedule_id"] == scene.desk.key.schedule_id
+    assert there_is["heard"](request.headers, request.body, SECRET, seen) is None
+    for headers, body, secret in (
+        (request.headers, request.body + b" ", SECRET),
+        (request.headers, request.body, SECRET[:-1]),
+        ({**request.headers, "webhook-timestamp": "0"}, request.body, SECRET),
+    ):
+        with pytest.raises(ValueError, match="whoever holds the secret"):
+            there_is["heard"](headers, body, secret, set())
