@@ -46,7 +46,7 @@ GIVE_UP_AFTER: Final = timedelta(hours=24)
 """How long a notification is tried before it is a dead letter."""
 HEARTBEAT_GIVE_UP_AFTER: Final = timedelta(hours=1)
 """The same of a heartbeat, which says nothing any more once it is old."""
-MOST_ATTEMPTS: Final = 40
+MOST_ATTEMPTS: Final = 100
 """More than the pauses leave room for, so that a clock that is set back does not try for ever."""
 
 

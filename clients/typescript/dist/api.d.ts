@@ -428,7 +428,10 @@ export declare const codes: {
     readonly commit_lost: "ServerFailed";
     readonly consent_expired: "NotAdmissible";
     readonly content_unavailable: "Unavailable";
+    readonly dead_letter_not_found: "NotFound";
     readonly digest_conflict: "Conflict";
+    readonly endpoint_not_found: "NotFound";
+    readonly endpoint_stopped: "Conflict";
     readonly environment_epoch_changed: "Conflict";
     readonly environment_not_found: "NotFound";
     readonly environment_reset: "Conflict";
@@ -485,6 +488,7 @@ export declare const codes: {
     readonly start_event_not_found: "NotFound";
     readonly stopped_by_operator: "NotAdmissible";
     readonly thread_not_found: "NotFound";
+    readonly too_many_endpoints: "Conflict";
     readonly unauthenticated: "Unauthenticated";
     readonly unsupported_media_type: "BadRequest";
     readonly usage_class_mismatch: "NotAdmissible";
