@@ -32,9 +32,15 @@ _LIFE: Final[dict[str, Any]] = {
     "delivered_at": "2027-02-01T06:30:08.250000Z",
     "waiting": 0,
     "dead": 0,
+    "last_error": None,
     "silent_since": None,
 }
-ENDPOINTS: Final = {"endpoints": [{**HEARTBEAT_ENDPOINT, **_LIFE}, {**ENDPOINT, **_LIFE, "dead": 1}]}
+ENDPOINTS: Final = {
+    "endpoints": [
+        {**HEARTBEAT_ENDPOINT, **_LIFE},
+        {**ENDPOINT, **_LIFE, "dead": 1, "last_error": "It answered with status 500."},
+    ]
+}
 _MESSAGE: Final = {
     "type": "failed",
     "timestamp": "2027-02-01T06:30:08.120000Z",

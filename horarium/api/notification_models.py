@@ -30,6 +30,7 @@ class Endpoint(Answer):
     delivered_at: AwareDatetime | None = Field(description="When it last heard something.")
     waiting: int = Field(description="Messages that it has not heard yet.")
     dead: int = Field(description="Messages that were given up, and can be sent again.")
+    last_error: str | None = Field(description="Why the newest of these was not heard.")
     silent_since: AwareDatetime | None = Field(
         description="Of a heartbeat: the first due instant since the last success, once a success is overdue."
     )

@@ -253,6 +253,23 @@ def counts(connection: Connection, scope: Scope) -> dict[int, dict[str, int]]:
     return found
 
 
+def last_errors(connection: Connection, scope: Scope) -> dict[int, str]:
+    """Why the newest of what each endpoint has not heard was not heard, by the endpoint's row; nothing of one that heard all."""
+    mine = deliveries.alias()
+    newest = (
+        select(func.max(mine.c.id))
+        .where(mine.c.endpoint == endpoints.c.id, mine.c.state.in_([WAITING, DEAD]), mine.c.last_error.is_not(None))
+        .correlate(endpoints)
+        .scalar_subquery()
+    )
+    query = (
+        select(endpoints.c.id, deliveries.c.last_error)
+        .select_from(endpoints.join(deliveries, deliveries.c.id == newest))
+        .where(*of_environment(scope))
+    )
+    return {row.id: row.last_error for row in connection.execute(query)}
+
+
 def prune(connection: Connection, *, delivered_before: datetime, dead_before: datetime, limit: int) -> int:
     """Forget deliveries that ended long ago, and notifications that nobody waits for; returns how many rows those were."""
     old = select(deliveries.c.id).where(

@@ -89,7 +89,7 @@ def _kinds(words: list[str]) -> list[str]:
         raise PydanticCustomError(
             "unknown_kinds",
             "These are one or more of {known}, each once; found {found}.",
-            {"known": ", ".join(known), "found": shown(unknown or words)},
+            {"known": ", ".join(known), "found": shown((unknown or words or [""])[0])},
         )
     return words
 
@@ -272,10 +272,10 @@ def endpoints_document(connection: Connection, scope: Scope) -> dict[str, Any]:
     """All endpoints of an environment: what each is told, what waits for it, and what was given up."""
     require_environment(connection, scope)
     found = endpoints.list_endpoints(connection, scope)
-    waiting = deliveries.counts(connection, scope)
+    waiting, errors = deliveries.counts(connection, scope), deliveries.last_errors(connection, scope)
     beating = [each.schedule_id for each in found if each.is_heartbeat and each.schedule_id is not None]
     silent = notifications.silences(connection, scope, beating)
-    return {"endpoints": [_shown(each, waiting.get(each.row, {}), silent) for each in found]}
+    return {"endpoints": [_shown(each, waiting.get(each.row, {}), errors.get(each.row), silent) for each in found]}
 
 
 def dead_letters(connection: Connection, scope: Scope, *, after: int, limit: int) -> list[dict[str, Any]]:
@@ -350,7 +350,9 @@ def _stored(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def _shown(endpoint: Endpoint, waiting: Mapping[str, int], silent: Mapping[str, datetime | None]) -> dict[str, Any]:
+def _shown(
+    endpoint: Endpoint, waiting: Mapping[str, int], error: str | None, silent: Mapping[str, datetime | None]
+) -> dict[str, Any]:
     since = None if endpoint.schedule_id is None else silent.get(endpoint.schedule_id)
     return {
         **_stored(endpoint),
@@ -361,6 +363,7 @@ def _shown(endpoint: Endpoint, waiting: Mapping[str, int], silent: Mapping[str, 
         "delivered_at": _instant(endpoint.delivered_at),
         "waiting": waiting.get(WAITING, 0),
         "dead": waiting.get(DEAD, 0),
+        "last_error": error,
         "silent_since": _instant(since),
     }
 

@@ -144,7 +144,7 @@ def _standing(endpoint: Document, now: datetime) -> str:
         return f"stopped {brief(endpoint['stopped_at'], now=now)}: {endpoint['stopped_because']}"
     if endpoint["silent_since"] is not None:
         return f"silent since {brief(endpoint['silent_since'], now=now)}"
-    return "told"
+    return "told" if endpoint["last_error"] is None else f"not heard: {endpoint['last_error']}"
 
 
 def _print_dead(found: list[Document]) -> None:

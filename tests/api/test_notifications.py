@@ -119,7 +119,7 @@ def test_a_dead_letter_is_seen_and_sent_again_once(api, name):
     notification_models.DeadLetters.model_validate(api.get("/notifications/dead", by=OPERATOR).json())
     assert letter["message_id"] == receipt["message_id"]
     assert (letter["message"]["type"], letter["last_status"]) == ("test", 500)
-    assert shown(api, name)["dead"] == 1
+    assert (shown(api, name)["dead"], shown(api, name)["last_error"]) == (1, "It answered with status 500.")
     sent = act(api, "again", {"id": letter["id"]})
     assert (sent.status_code, sent.json()["message_id"]) == (201, letter["message_id"])
     assert (shown(api, name)["waiting"], shown(api, name)["dead"]) == (1, 0)

@@ -1,5 +1,6 @@
 """What is written down to be told: with what happened, in its transaction, and only where somebody wants to be told."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,12 +8,14 @@ from sqlalchemy import select
 
 from horarium.catalog import endpoints
 from horarium.catalog.notification_tables import notifications
-from horarium.catalog.schedules import require_schedule
+from horarium.catalog.schedules import find_live, require_schedule
 from horarium.catalog.tables import schedules
 from horarium.control import sweeping
+from horarium.control.activation import send_to_review
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.notifications import ASKED_FOR, Kind
-from tests.control.desk import NOON, SCOPE, Desk, every, seconds
+from horarium.schedule.v0 import CONTRACT as V0
+from tests.control.desk import NOON, SCOPE, Desk, Loop, every, seconds
 
 HEARTBEAT = "heartbeat"
 
@@ -164,3 +167,24 @@ def test_a_heartbeat_beats_with_each_success_by_the_calendar_of_its_schedule_alo
     loop.has_run(120, ends=125)
     assert kinds(own_desk) == ["heartbeat"]
     assert own_desk.read(endpoints.listened_for, SCOPE) == frozenset()
+
+
+def test_the_end_of_a_one_shot_of_scheduler_v0_needs_nobody_and_is_not_told(own_desk):
+    listen(own_desk, Kind.REVIEW)
+    loop = own_desk.enabled(every(60))
+    spent = "calendar_exhausted: the calendar selects no further instant."
+
+    def ends(connection: Any, contract: str, because: str) -> None:
+        found = find_live(connection, loop.key, lock=True)
+        assert found is not None
+        send_to_review(
+            connection, replace(found[0], contract=contract), found[1], because=because, by="system", now=NOON
+        )
+
+    own_desk.write(ends, V0, spent)
+    assert kinds(own_desk) == []
+    loop = Loop(own_desk, own_desk.enable().key)
+    own_desk.write(ends, "schedules", spent)
+    loop = Loop(own_desk, own_desk.enable().key)
+    own_desk.write(ends, V0, "breaker_open: more runs started than it declares.")
+    assert kinds(own_desk) == ["review", "review"]
