@@ -254,7 +254,7 @@ def counts(connection: Connection, scope: Scope) -> dict[int, dict[str, int]]:
 
 
 def last_errors(connection: Connection, scope: Scope) -> dict[int, str]:
-    """Why the newest of what each endpoint has not heard was not heard, by the endpoint's row; nothing of one that heard all."""
+    """Why the newest of what each endpoint has not heard was not heard, by the row of the endpoint."""
     mine = deliveries.alias()
     newest = (
         select(func.max(mine.c.id))
