@@ -44,8 +44,8 @@ ENDPOINTS_AT_ONCE: Final = 100
 BEATS_AT_ONCE: Final = ENDPOINTS_AT_ONCE - MAX_ENDPOINTS
 """Heartbeats among them. They are many, and a watcher of all of them may hang."""
 SPREAD_AT_ONCE: Final = 200
-KEPT: Final = timedelta(days=7)
-"""How long what was heard is kept."""
+KEPT: Final = timedelta(days=1)
+"""How long what was heard is kept: in a flood of refusals it is a message for each."""
 DEAD_KEPT: Final = timedelta(days=30)
 """How long a dead letter is kept."""
 PRUNED_AT_ONCE: Final = 500

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, ValidationInfo
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
@@ -58,6 +58,8 @@ def _url(text: str, info: ValidationInfo) -> str:
     try:
         parts = urlsplit(text)
         port = parts.port
+        # What is not understood when it is sent is refused here.
+        HttpUrl(text)
     except ValueError:
         parts, port = urlsplit(""), None
     plain = text.isascii() and text.isprintable() and " " not in text and len(text) <= MAX_URL and port != 0

@@ -70,6 +70,9 @@ def test_an_endpoint_is_declared_changed_and_removed_each_with_a_receipt(api, na
     [
         ({"name": "heartbeat:x"}, "/name", "invalid_name"),
         ({"url": "ftp://pager.example/"}, "/url", "not_an_address"),
+        ({"url": "https://pager..example:0x1/"}, "/url", "not_an_address"),
+        ({"url": "https://[::1/"}, "/url", "not_an_address"),
+        ({"url": "https://pager.example/" + 2_000 * "a"}, "/url", "not_an_address"),
         ({"url": "https://user:hunter2@pager.example/"}, "/url", "not_plain"),
         ({"url": "https://pager.example/?token=hunter2"}, "/url", "not_plain"),
         ({"url": "http://pager.example/"}, "/url", "not_https"),
