@@ -21,7 +21,7 @@ from tests.gateway.wire import OK, Answering, Received, Receiver, receiver, says
 pytestmark = pytest.mark.server
 
 VARIABLE = "HORARIUM_SECRET_PAGER"
-SHARED = "a secret of at least twenty-four bytes"
+SHARED = "a-secret-of-at-least-twenty-four-bytes"
 BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"
 PATIENCE = 120.0
