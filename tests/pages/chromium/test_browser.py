@@ -1,93 +1,19 @@
 """The pages in a real headless Chromium: signing in, reading, the keyboard, refreshing, and nothing from anywhere else."""
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import expect
 
 from horarium.api.pages.settings import OidcSettings
-from horarium.catalog import Catalog
-from tests.api.house import make_catalog
 from tests.pages.browser import HOME
 from tests.pages.issuer import CLIENT, SECRET, TestIssuer
-from tests.pages.night import HOSTILE, MORNING, Night, ended, tonight
-from tests.pages.served import ARGUMENTS, CHROMIUM, PATIENCE, Served, needs_chromium, served
+from tests.pages.night import HOSTILE, MORNING, ended
+from tests.pages.served import needs_chromium, served
+from tests.pages.windows import CONTRAST, Watched
 
 pytestmark = needs_chromium
-expect.set_options(timeout=PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
-    opened = make_catalog(tmp_path_factory.mktemp("catalog"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def night(catalog: Catalog) -> Night:
-    return tonight(catalog)
-
-
-@pytest.fixture(scope="module")
-def site(catalog: Catalog, night: Night) -> Iterator[Served]:
-    with served(catalog, MORNING) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-class Watched:
-    """A window of a browser, with everything that must not happen in one."""
-
-    def __init__(self, chromium: Browser, site: Served, **options: Any) -> None:
-        self.complaints: list[str] = []
-        self.allowed: list[str] = []
-        self.hosts: set[str] = set()
-        options = {"timezone_id": "Europe/Berlin", "locale": "en-GB", **options}
-        self.context: BrowserContext = chromium.new_context(**options)
-        self.context.set_default_timeout(PATIENCE)
-        self.context.add_init_script(
-            "document.addEventListener('securitypolicyviolation', (e) => console.error('POLICY ' + e.violatedDirective))"
-        )
-        self.page: Page = self.context.new_page()
-        self.page.on("console", self._hear)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        self.page.on("request", lambda request: self.hosts.add(re.sub(r"^(\w+://[^/]+).*", r"\1", request.url)))
-
-    def _hear(self, message: Any) -> None:
-        if message.type in {"error", "warning"}:
-            self.complaints.append(message.text)
-
-    def close(self, site: Served) -> None:
-        self.context.close()
-        left = [each for each in self.complaints if not any(re.search(allowed, each) for allowed in self.allowed)]
-        assert left == []
-        assert self.hosts <= {site.url}
-
-
-@pytest.fixture
-def window(chromium: Browser, site: Served) -> Iterator[Watched]:
-    watched = Watched(chromium, site)
-    yield watched
-    watched.close(site)
-
-
-@pytest.fixture
-def page(window: Watched, site: Served) -> Page:
-    """A window in which ada is signed in."""
-    window.context.add_cookies([site.session()])
-    return window.page
 
 
 def test_a_link_signs_in_and_a_button_signs_out(window, site):
@@ -115,7 +41,7 @@ def test_an_issuer_signs_in(chromium, catalog, night):
     oidc = OidcSettings(issuer=issuer.url, client_id=CLIENT, client_secret=SECRET)
     try:
         with served(catalog, MORNING, oidc=oidc, takes_codes=False) as site:
-            watched = Watched(chromium, site)
+            watched = Watched(chromium)
             page = watched.page
             page.goto(f"{site.url}{HOME}/runs")
             page.get_by_role("link", name=re.compile("^Sign in with")).click()
@@ -288,28 +214,9 @@ def test_no_page_is_wider_than_its_window(page, site, path, width):
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-CONTRAST = """
-() => {
-  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-  const rgba = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
-  const light = ([r, g, b]) => { const f = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
-  const ground = (each) => { for (let at = each; at; at = at.parentElement) { const found = rgba(getComputedStyle(at).backgroundColor); if (found[3] === 255) return found; } return [255, 255, 255, 255]; };
-  const poor = [];
-  for (const each of document.querySelectorAll('body *')) {
-    if (![...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())) continue;
-    if (!each.checkVisibility() || each.closest('.hidden, .skip')) continue;
-    const [a, b] = [light(rgba(getComputedStyle(each).color)), light(ground(each))].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < 4.5) poor.push(each.className + ' ' + each.textContent.trim().slice(0, 30) + ' ' + ratio.toFixed(2));
-  }
-  return poor;
-}
-"""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_stands_out_in_light_and_dark(chromium, site, scheme):
-    watched = Watched(chromium, site, color_scheme=scheme)
+    watched = Watched(chromium, color_scheme=scheme)
     watched.context.add_cookies([site.session()])
     for path in (f"{HOME}/schedules", f"{HOME}/runs", "/ui/sign-in", "/ui/environments"):
         watched.page.goto(site.url + path)

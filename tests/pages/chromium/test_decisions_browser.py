@@ -1,63 +1,21 @@
 """Looking at a schedule and deciding on it in a real headless Chromium: by click and by key, twice, too late, narrow and dark."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import update
 
 from horarium.catalog import Catalog, presence
 from horarium.catalog.tables import workers
-from tests.api.house import make_catalog
 from tests.control.desk import Desk
 from tests.pages.browser import HOME
-from tests.pages.night import HOSTILE, MORNING, Night, document, tonight
-from tests.pages.served import ARGUMENTS, CHROMIUM, PATIENCE, Served, needs_chromium, served
-from tests.pages.test_browser import CONTRAST, Watched
+from tests.pages.night import HOSTILE, MORNING, Night, document
+from tests.pages.served import Served, needs_chromium
+from tests.pages.windows import CONTRAST, Watched
 
 pytestmark = needs_chromium
-expect.set_options(timeout=PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
-    opened = make_catalog(tmp_path_factory.mktemp("catalog"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def night(catalog: Catalog) -> Night:
-    return tonight(catalog)
-
-
-@pytest.fixture(scope="module")
-def site(catalog: Catalog, night: Night) -> Iterator[Served]:
-    with served(catalog, MORNING) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def window(chromium: Browser, site: Served) -> Iterator[Watched]:
-    watched = Watched(chromium, site)
-    yield watched
-    watched.close(site)
-
-
-@pytest.fixture
-def page(window: Watched, site: Served) -> Page:
-    window.context.add_cookies([site.session()])
-    return window.page
 
 
 @pytest.fixture
@@ -168,7 +126,7 @@ def test_no_page_of_a_schedule_is_wider_than_its_window(page: Page, site: Served
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_can_be_read(chromium: Browser, site: Served, night: Night, scheme: str) -> None:
     _two_versions(night)
-    watched = Watched(chromium, site, color_scheme=scheme)
+    watched = Watched(chromium, color_scheme=scheme)
     watched.context.add_cookies([site.session()])
     for name in NAMES:
         for more in ((), ("review",), ("retirement",)):
