@@ -68,7 +68,7 @@ def tell_overdue(connection: Connection, schedule: Schedule, *, due_at: datetime
 
 def tell_test(connection: Connection, scope: Scope, endpoint: Endpoint, *, by: str, now: datetime) -> str:
     """Write down that an endpoint is tried, and return the id of the message."""
-    about = {"endpoint": endpoint.row, "because": f"A test, asked for by {by}."}
+    about = {"endpoint": endpoint.row, "because": f"A test, asked for by {by!r}."}
     return _add(connection, scope, None, Kind.TEST, about, now=now)
 
 

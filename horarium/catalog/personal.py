@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, Text, cast, delete, false, func, or_, select, update
 
+from horarium.catalog.notification_tables import deliveries, endpoints, notifications
 from horarium.catalog.session_tables import sessions, sign_in_codes
 from horarium.catalog.tables import (
     activations,
@@ -20,6 +21,7 @@ from horarium.catalog.tables import (
     profiles,
     receipts,
     runs,
+    runtime,
     schedules,
     stops,
     versions,
@@ -50,6 +52,10 @@ PLACES: Final = (
     Place(table=authority_events, names=("actor",), documents=("details",)),
     Place(table=stops, names=("by",), texts=("because",)),
     Place(table=profiles, names=("changed_by",), texts=("config",)),
+    Place(table=runtime, texts=("reason",)),
+    Place(table=endpoints, names=("declared_by",), texts=("name", "url", "stopped_because")),
+    Place(table=notifications, texts=("because",)),
+    Place(table=deliveries, texts=("last_error",)),
 )
 """All but the audit events, which go with their seals, and sessions, which are removed."""
 EVENTS: Final = Place(table=audit_events, names=("actor",), documents=("details",))
@@ -152,6 +158,8 @@ def _of(table: Table, org_id: str) -> ColumnElement[bool]:
     mine = select(schedules.c.id).where(schedules.c.org_id == org_id)
     if table is runs:
         return runs.c.entry.in_(select(entries.c.id).where(entries.c.schedule.in_(mine)))
+    if table is deliveries:
+        return deliveries.c.endpoint.in_(select(endpoints.c.id).where(endpoints.c.org_id == org_id))
     return table.c.schedule.in_(mine)
 
 

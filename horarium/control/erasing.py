@@ -33,6 +33,8 @@ from horarium.schedule.identity import Scope
 PREFIX: Final = "erased:"
 """How the name of somebody who is erased begins. No token can claim one."""
 _TOMBSTONE = re.compile(r"erased:[0-9a-f]{32}")
+_BEHIND_A_NAME: Final = r"\Z|: | expired at "
+"""What follows whoever enabled or paused, who stopped everything, and who approved. More would be another, longer name."""
 _DEEPEST: Final = 100
 _SHOWN: Final = 5
 
@@ -96,8 +98,10 @@ class _Erasure:
         return value
 
     def _quoted(self, text: str) -> str:
-        """A sentence of ours quotes a name as this does."""
-        return text.replace(repr(self.name), repr(self.instead))
+        """A sentence of ours quotes a name as this does, or tells by whom something was done."""
+        told = text.replace(repr(self.name), repr(self.instead))
+        by = rf"(?<= by ){re.escape(self.name)}(?={_BEHIND_A_NAME})"
+        return re.sub(by, self.instead, told)
 
 
 def new_name() -> str:

@@ -9,10 +9,12 @@ from sqlalchemy import JSON, String, Text, func, insert, select, update
 
 from horarium.api.problems import Rejected
 from horarium.api.tokens import principal_of
-from horarium.catalog import personal
+from horarium.catalog import deliveries, personal, presence
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.declarations import declare, record_act, set_stop
+from horarium.catalog.endpoints import find_endpoint, put_endpoint
 from horarium.catalog.environments import ensure_environment
+from horarium.catalog.notifications import tell_review, tell_test
 from horarium.catalog.receipts import StoredReceipt, insert_receipt
 from horarium.catalog.schedules import find_activation, require_schedule
 from horarium.catalog.session_tables import sessions as session_table
@@ -27,10 +29,12 @@ from horarium.catalog.tables import (
 )
 from horarium.control.audit import audit, document
 from horarium.control.erasing import Erased, erase_person, new_name
+from horarium.control.notifications import body_of
 from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Conflict, Refused
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
+from horarium.schedule.notifications import ASKED_FOR
 from tests.control.desk import NOON, SCOPE, Desk, at, every
 
 NAME = "ada.lövelace@acme.example"
@@ -258,21 +262,102 @@ def test_no_token_can_claim_to_be_who_was_erased() -> None:
 
 
 def test_every_column_that_may_name_a_person_is_looked_at() -> None:
-    """A new table that names persons has to say so, or be among those that name none."""
+    """A new table that names persons, or has sentences in which one may be, has to say so, or be among those that do not."""
     looked_at = {
         (place.table.name, column)
         for place in (*personal.PLACES, personal.EVENTS)
         for column in (*place.names, *place.documents, *place.texts)
     }
     removed = {("sessions", "person"), ("sign_in_codes", "person")}
-    may_name = re.compile(r"(.*_)?(by|actor|principal|person|user|owner|subject)")
+    may_name = re.compile(r"(.*_)?(by|actor|principal|person|user|owner|subject|because|error)")
     found = {
         (table.name, column.name)
         for table in metadata.sorted_tables
         for column in table.columns
-        if isinstance(column.type, String | Text | JSON) and may_name.fullmatch(column.name)
+        if isinstance(column.type, String | Text | JSON)
+        and (may_name.fullmatch(column.name) or (isinstance(column.type, Text) and column.name.endswith("reason")))
     }
     assert found - looked_at - removed == {("runs", "owner")}, "the owner of a run is a workflow"
+
+
+def notified(desk: Desk, *, org: Scope = SCOPE, by: str = NAME) -> None:
+    """Somebody declared an endpoint, tried it, and sent a schedule to review; none of it was heard."""
+    pager = {"url": "https://pager.example/", "secret": "HORARIUM_SECRET_PAGER", "private": False}
+    told = {"kinds": ASKED_FOR, "schedule_id": None, "now": NOON}
+    desk.write(put_endpoint, org, "pager", by=by, **pager, **told)
+    desk.write(lambda c: tell_test(c, org, find_endpoint(c, org, "pager"), by=by, now=NOON))
+    if org == SCOPE:
+        desk.write(
+            lambda c: tell_review(
+                c, require_schedule(c, desk.key, lock=True), 1, because=f"Revoked by {by!r}.", now=NOON
+            )
+        )
+    desk.write(deliveries.spread, org, now=NOON, limit=10)
+    endpoint = desk.read(find_endpoint, org, "pager")
+    assert endpoint is not None
+    desk.write(deliveries.mark_gone, org, endpoint.row, status=410, because=f"No {by!r} here.", now=NOON)
+
+
+def test_whoever_was_told_of_is_erased_where_people_are_told(desk: Desk) -> None:
+    desk.enabled(every(60))
+    desk.pause()
+    notified(desk)
+    row = desk.read(lambda c: require_schedule(c, desk.key).row)
+    desk.write(presence.observe, row, generation=2, state="review", reason=f"Revoked by {NAME!r}.", now=NOON)
+    assert erased(desk, dry=True).rows == {"endpoints": 1, "notifications": 2, "deliveries": 2, "runtime": 1}
+    done = erased(desk)
+    assert done.rows == {"endpoints": 1, "notifications": 2, "deliveries": 2, "runtime": 1}
+    assert done.texts == {}
+    assert NAME not in whole(desk)
+    assert desk.read(lambda c: find_endpoint(c, SCOPE, "pager").declared_by) == done.instead
+    dead = desk.read(deliveries.list_dead, SCOPE, after=0, limit=10)
+    assert [json.loads(body_of(each.notification))["data"]["because"] for each in dead] == [
+        f"A test, asked for by {done.instead!r}.",
+        f"Revoked by {done.instead!r}.",
+    ]
+
+
+def test_an_endpoint_that_is_named_after_somebody_is_counted_for_whoever_looks(desk: Desk) -> None:
+    desk.enabled(every(60))
+    desk.pause()
+    pager = {"url": "https://pager.example/ada", "secret": "HORARIUM_SECRET_PAGER", "private": False}
+    told = {"kinds": ASKED_FOR, "schedule_id": None, "now": NOON}
+    desk.write(put_endpoint, SCOPE, "ada", by="bob", **pager, **told)
+    assert erased(desk, name="ada").texts == {"endpoints.name": 1, "endpoints.url": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_of_the_person"),
+    [
+        (f"paused by {NAME}", True),
+        (f"Everything was stopped at noon by {NAME}: enough", True),
+        (f"The approval of this version by {NAME} expired at noon.", True),
+        (f"Refused: {NAME!r} may not read it.", True),
+        (f"paused by {NAME}.jr", False),
+        (f"paused by {NAME} the second", False),
+    ],
+)
+def test_a_sentence_of_ours_names_nobody_any_more_and_names_others_as_before(
+    text: str, is_of_the_person: bool, desk: Desk
+) -> None:
+    desk.enabled(every(60))
+    desk.pause()
+    desk.write(lambda c: c.execute(update(activations).values(ended_reason=text)))
+    done = erased(desk)
+    found = desk.read(lambda c: c.execute(select(activations.c.ended_reason)).scalars().first())
+    assert found == (text.replace(NAME, done.instead) if is_of_the_person else text)
+
+
+def test_whoever_another_organization_tells_of_is_somebody_else(desk: Desk) -> None:
+    desk.enabled(every(60))
+    desk.pause()
+    desk.write(lambda c: ensure_environment(c, OTHERS, mode="simulation", runtime_profile="embedded"))
+    notified(desk, org=OTHERS)
+    before = whole(desk)
+    assert NAME in before
+    assert erased(desk).rows == {}
+    left = [line for line in whole(desk).splitlines() if NAME in line]
+    assert left == [line for line in before.splitlines() if NAME in line]
 
 
 def test_the_directory_of_sessions_knows_nobody_any_more(desk: Desk) -> None:
