@@ -1,10 +1,12 @@
 """The Helm chart: its values, and what Helm makes of them, against Kubernetes, the command line and the settings."""
 
+import base64
 import copy
 import json
 import re
 from datetime import timedelta
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import jsonschema
@@ -13,15 +15,20 @@ import pytest
 import yaml
 
 from starter.api import GRACE as API_GRACE
+from starter.codec_server import CodecAccess, create_codec_app, require_origins
 from tests.deploy.product import ROOT, refusal, settings
 from tests.deploy.rendering import CHART, NAMES, RENDERED, digest, helm, render, run_helm, values_file
+from worker.codec import EncryptingCodec
 from worker.composition import AGENT_GRACE, GRACE
+from worker.payload_keys import PayloadKeys, read_payload_keys
 from worker.processes import LEAVING
 
 OF_OTHERS = {"PodMonitor"}
 """Kinds that Kubernetes itself does not have."""
 KUBERNETES = ("1.34", "1.37")
 DOMAIN = "app.kubernetes.io/"
+KEYS = PayloadKeys({"k1": bytes(32)})
+ACCESS = CodecAccess(tokens=None, organization="acme", required_scope="any")
 RENDER = "The chart was changed. Run `python -m tests.deploy.rendering`, and look at what it changes."
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -73,8 +80,8 @@ def variables(owner: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
     wanted = selector.get("matchLabels", {})
     for expression in selector.get("matchExpressions", []):
-        assert expression["operator"] == "In"
-        if labels.get(expression["key"]) not in expression["values"]:
+        assert expression["operator"] in {"In", "NotIn"}
+        if (labels.get(expression["key"]) in expression["values"]) != (expression["operator"] == "In"):
             return False
     return all(labels.get(key) == value for key, value in wanted.items())
 
@@ -118,6 +125,7 @@ def test_helm_says_the_same_today(name):
             "several builds are told apart",
         ),
         (("--set", "catalog.url=postgresql://"), "additional properties 'url' not allowed"),
+        (("--set", "codec.enabled=true"), "/payloadKeys/secretName"),
     ],
 )
 def test_helm_refuses_with_a_sentence(change, told):
@@ -172,6 +180,16 @@ def test_what_has_no_right_default_has_to_be_given():
         ("image/digest", "sha256:12"),
         ("tokens/jwksUrl", "http://login.acme.example/keys"),
         ("temporal/address", "temporal-frontend"),
+        ("temporal/address", ""),
+        ("temporal/namespace", ""),
+        ("temporal/config", {"secretName": "profiles", "secretKey": "../profiles"}),
+        ("payloadKeys", {"secretName": "keys", "ids": []}),
+        ("payloadKeys", {"secretName": "", "ids": ["k1"]}),
+        ("payloadKeys", {"secretName": "keys", "ids": ["k1", "k1"]}),
+        ("payloadKeys", {"secretName": "keys", "ids": ["k 1"]}),
+        ("payloadKeys", {"secretName": "keys", "ids": ["k=1"]}),
+        ("codec", {**DEFAULTS["codec"], "enabled": True, "origins": ["https://temporal.acme.example"]}),
+        ("codec", {**DEFAULTS["codec"], "origins": ["https://temporal.acme.example/page"]}),
         ("signIn", {"issuer": "https://login.acme.example"}),
         ("signIn", {"issuer": "http://login.acme.example", "clientId": "horarium"}),
         ("versioning/builds", []),
@@ -193,6 +211,31 @@ def test_a_value_that_cannot_be_right_is_refused(path, value):
         at = at[int(step) if isinstance(at, list) else step]
     at[last] = value
     assert [each.path for each in jsonschema.Draft7Validator(SCHEMA).iter_errors(whole)]
+
+
+@pytest.mark.parametrize(
+    ("change", "right"),
+    [
+        ({"payloadKeys": {"secretName": "keys", "ids": ["k1"]}}, False),
+        ({"payloadKeys": {"secretName": "keys", "ids": ["k1"]}, "temporalUi": "https://temporal.acme.example"}, True),
+        (
+            {
+                "payloadKeys": {"secretName": "keys", "ids": ["k1"]},
+                "codec": {"origins": ["https://temporal.acme.example"]},
+            },
+            True,
+        ),
+        ({"temporalUi": "https://temporal.acme.example"}, False),
+    ],
+)
+def test_a_codec_server_needs_keys_and_somebody_who_asks(change, right):
+    whole = merged(merged(values("smallest"), {"codec": {"enabled": True}}), change)
+    assert jsonschema.Draft7Validator(SCHEMA).is_valid(whole) == right
+
+
+def test_where_temporal_is_may_stand_in_a_file_of_profiles_alone():
+    told = {"address": "", "namespace": "", "config": {"secretName": "profiles"}}
+    jsonschema.validate(merged(values("smallest"), {"temporal": told}), SCHEMA, cls=jsonschema.Draft7Validator)
 
 
 def test_no_object_of_the_schema_takes_what_it_does_not_name():
@@ -244,7 +287,8 @@ def test_no_two_objects_have_one_name(name):
 def test_no_secret_is_made_only_named(name):
     assert of(name, "Secret") == of(name, "ConfigMap") == []
     for owner in pods(name):
-        assert "secretKeyRef" in variables(owner)["HORARIUM_CATALOG"]["valueFrom"]
+        if component(owner) != "codec":
+            assert "secretKeyRef" in variables(owner)["HORARIUM_CATALOG"]["valueFrom"]
         for variable, each in variables(owner).items():
             if variable == "HORARIUM_OIDC_CLIENT_SECRET":
                 assert each["value"] in variables(owner), "it names the variable that holds it"
@@ -292,6 +336,8 @@ def test_what_a_pod_mounts_is_there(name, each):
     for variable, given in variables(each).items():
         if variable.startswith("TEMPORAL_TLS_") and variable.endswith("_PATH"):
             assert given["value"].startswith(mounts["temporal-tls"] + "/")
+        if variable == "TEMPORAL_CONFIG_FILE":
+            assert given["value"].rpartition("/")[0] == mounts["temporal-config"]
     claims = {
         volume["persistentVolumeClaim"]["claimName"] for volume in pod["volumes"] if "persistentVolumeClaim" in volume
     }
@@ -322,10 +368,15 @@ def test_a_process_has_as_long_to_leave_as_it_may_take(name, each):
 def test_a_process_is_asked_whether_it_is_there_at_a_port_that_it_has(name, each):
     only = container(each)
     (port,) = only["ports"]
-    api = component(each) == "api"
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert only[probe]["httpGet"]["port"] == port["name"]
-    if api:
+    if component(each) == "codec":
+        assert str(port["containerPort"]) == only["args"][only["args"].index("--port") + 1]
+        served = {route.path for route in create_codec_app(EncryptingCodec(KEYS), ACCESS).routes}
+        assert {
+            only[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
+        } <= served
+    elif component(each) == "api":
         assert str(port["containerPort"]) == only["args"][only["args"].index("--port") + 1]
         served = (ROOT / "horarium" / "api" / "routes" / "health.py").read_text()
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -357,15 +408,19 @@ def test_every_process_may_be_disturbed_one_at_a_time(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_service_leads_to_pods_that_have_its_port(name):
-    (service,) = of(name, "Service")
-    chosen = [each for each in pods(name) if selects({"matchLabels": service["spec"]["selector"]}, labels_of(each))]
-    assert [component(each) for each in chosen] == ["api"]
-    (port,) = service["spec"]["ports"]
-    assert port["targetPort"] in {each["name"] for each in container(chosen[0])["ports"]}
+    found = {}
+    for service in of(name, "Service"):
+        chosen = [each for each in pods(name) if selects({"matchLabels": service["spec"]["selector"]}, labels_of(each))]
+        (led_to,) = [component(each) for each in chosen]
+        (port,) = service["spec"]["ports"]
+        assert port["targetPort"] in {each["name"] for each in container(chosen[0])["ports"]}
+        found[service["metadata"]["name"]] = {"name": service["metadata"]["name"], "port": {"name": port["name"]}}
+        assert service["metadata"]["name"].endswith(f"-{led_to}")
+    assert len(found) == (2 if values(name)["codec"]["enabled"] else 1)
     for ingress in of(name, "Ingress"):
         (rule,) = ingress["spec"]["rules"]
         (path,) = rule["http"]["paths"]
-        assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": port["name"]}}
+        assert path["backend"]["service"] == found[ingress["metadata"]["name"]]
 
 
 # ---- Network ----
@@ -410,6 +465,9 @@ def test_each_process_reaches_what_it_needs_and_no_more(name):
     everybody = {53, network["catalog"]["port"], network["temporal"]["port"]}
     for owner in pods(name):
         more = ways_out(name, owner) - everybody
+        if component(owner) == "codec":
+            assert ways_out(name, owner) == {53, network["https"]["port"]}, "neither the catalog nor Temporal"
+            continue
         assert everybody <= ways_out(name, owner)
         if component(owner) in {"api", "runs", "controller"}:
             assert more == {network["https"]["port"]}
@@ -425,7 +483,11 @@ def test_who_may_come_in_is_who_was_named():
     for each in of("everything", "NetworkPolicy"):
         for rule in each["spec"].get("ingress", []):
             (port,) = rule["ports"]
-            wanted = network["apiFrom"] + network["metricsFrom"] if port["port"] == "http" else network["metricsFrom"]
+            wanted = {
+                "http": network["apiFrom"] + network["metricsFrom"],
+                "codec": network["apiFrom"],
+                "metrics": network["metricsFrom"],
+            }[port["port"]]
             assert rule["from"] == [inside, *wanted]
 
 
@@ -487,8 +549,69 @@ def test_what_scales_the_api_is_not_told_how_many_by_the_deployment():
 def test_what_watches_asks_at_ports_that_are_there():
     (monitor,) = of("everything", "PodMonitor")
     asked = {each["port"] for each in monitor["spec"]["podMetricsEndpoints"]}
-    assert asked == {port["name"] for each in of("everything", "Deployment") for port in container(each)["ports"]}
+    watched = [each for each in of("everything", "Deployment") if component(each) != "codec"]
+    assert asked == {port["name"] for each in watched for port in container(each)["ports"]}
     assert all(selects(monitor["spec"]["selector"], labels_of(each)) for each in of("everything", "Deployment"))
+
+
+# ---- Temporal and payloads ----
+
+
+def keys_of(owner: dict[str, Any]) -> list[tuple[str, str]]:
+    """The payload keys that a pod is told of: id and file."""
+    told = variables(owner).get("HORARIUM_PAYLOAD_KEYS", {"value": ""})["value"]
+    return [tuple(each.split("=file:")) for each in told.split()]
+
+
+@of_each("pods")
+def test_every_process_is_given_all_payload_keys_in_their_order(name, each):
+    given = values(name)["payloadKeys"]
+    assert [key_id for key_id, _ in keys_of(each)] == given["ids"]
+    pod = each["spec"]["template"]["spec"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container(each)["volumeMounts"]}
+    assert ("payload-keys" in volumes) == bool(given["secretName"])
+    if given["secretName"]:
+        secret = volumes["payload-keys"]["secret"]
+        assert secret["secretName"] == given["secretName"]
+        assert secret["defaultMode"] & 0o002 == 0, "what everybody may write is no key"
+        files = {f"{mounts['payload-keys']}/{item['path']}": item["key"] for item in secret["items"]}
+        assert files == {path: key_id for key_id, path in keys_of(each)}
+
+
+def test_the_keys_that_a_pod_is_told_of_are_read_as_the_product_reads_them(tmp_path):
+    (api,) = [each for each in of("everything", "Deployment") if component(each) == "api"]
+    for key_id, _ in keys_of(api):
+        (tmp_path / key_id).write_bytes(base64.b64encode(key_id.encode().ljust(32)))
+        (tmp_path / key_id).chmod(0o440)
+    told = variables(api)["HORARIUM_PAYLOAD_KEYS"]["value"].replace("/etc/horarium/payload-keys", str(tmp_path))
+    keys = read_payload_keys({"HORARIUM_PAYLOAD_KEYS": told})
+    assert keys is not None
+    assert (keys.first, list(keys.by_id)) == ("k2", ["k2", "k1"])
+
+
+def test_the_codec_server_is_told_of_neither_catalog_nor_temporal():
+    (codec,) = [each for each in of("everything", "Deployment") if component(each) == "codec"]
+    assert not {name for name in variables(codec) if name.startswith("TEMPORAL_") or name == "HORARIUM_CATALOG"}
+    assert {volume["name"] for volume in codec["spec"]["template"]["spec"]["volumes"]} == {
+        "tmp",
+        "data",
+        "payload-keys",
+    }
+    assert "envFrom" not in container(codec)
+    origins = [word for flag, word in pairwise(container(codec)["args"]) if flag == "--origin"]
+    assert require_origins(origins) == set(values("everything")["codec"]["origins"])
+    assert variables(codec)["HORARIUM_REQUIRED_SCOPE"]["value"] == "schedules:read-payloads"
+
+
+def test_every_process_that_speaks_with_temporal_is_told_how():
+    told = ("TEMPORAL_API_KEY", "TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_CONFIG_FILE", "TEMPORAL_PROFILE")
+    for owner in pods("everything"):
+        assert all((each in variables(owner)) == (component(owner) != "codec") for each in told), owner["metadata"][
+            "name"
+        ]
+    for owner in pods("smallest"):
+        assert not set(told) & set(variables(owner))
 
 
 @pytest.mark.parametrize("name", NAMES)

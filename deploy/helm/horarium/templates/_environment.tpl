@@ -4,6 +4,7 @@ Names and meanings are those of deploy/README.md.
 */}}
 {{- define "horarium.env" -}}
 {{- $values := .root.Values -}}
+{{- $component := .component -}}
 - name: HORARIUM_ORGANIZATION
   value: {{ $values.organization | quote }}
 - name: HORARIUM_ENVIRONMENT
@@ -12,15 +13,31 @@ Names and meanings are those of deploy/README.md.
   value: {{ $values.publicUrl | quote }}
 - name: HORARIUM_DATA
   value: /var/lib/horarium
+{{- /* The codec server asks neither the catalog nor Temporal, and is told of neither. */}}
+{{- if ne .component "codec" }}
 - name: HORARIUM_CATALOG
   valueFrom:
     secretKeyRef:
       name: {{ $values.catalog.secretName }}
       key: {{ $values.catalog.secretKey }}
+{{- if $values.temporal.address }}
 - name: TEMPORAL_ADDRESS
   value: {{ $values.temporal.address | quote }}
+{{- end }}
+{{- if $values.temporal.namespace }}
 - name: TEMPORAL_NAMESPACE
   value: {{ $values.temporal.namespace | quote }}
+{{- end }}
+{{- with $values.temporal.config }}
+{{- if .secretName }}
+- name: TEMPORAL_CONFIG_FILE
+  value: /etc/horarium/temporal-config/{{ .secretKey }}
+{{- if .profile }}
+- name: TEMPORAL_PROFILE
+  value: {{ .profile | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if $values.temporal.apiKey.secretName }}
 - name: TEMPORAL_API_KEY
   valueFrom:
@@ -48,6 +65,15 @@ Names and meanings are those of deploy/README.md.
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- if $values.payloadKeys.secretName }}
+{{- $keys := list }}
+{{- range $values.payloadKeys.ids }}
+{{- $keys = append $keys (printf "%s=file:/etc/horarium/payload-keys/%s" . .) }}
+{{- end }}
+- name: HORARIUM_PAYLOAD_KEYS
+  value: {{ join " " $keys | quote }}
+{{- end }}
 {{- with $values.ceilings.runsPerProfilePerMonth }}
 - name: SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH
   value: {{ int64 . | quote }}
@@ -60,7 +86,7 @@ Names and meanings are those of deploy/README.md.
 - name: SCHEDULER_EVENT_RETENTION_DAYS
   value: {{ int64 . | quote }}
 {{- end }}
-{{- if eq .component "api" }}
+{{- if has .component (list "api" "codec") }}
 {{- with $values.tokens }}
 - name: HORARIUM_JWKS_URL
   value: {{ .jwksUrl | quote }}
@@ -72,9 +98,13 @@ Names and meanings are those of deploy/README.md.
 - name: HORARIUM_TOKEN_AUDIENCE
   value: {{ .audience | quote }}
 {{- end }}
-{{- if .requiredScope }}
+{{- $scope := .requiredScope }}
+{{- if eq $component "codec" }}
+{{- $scope = default $scope $values.codec.requiredScope }}
+{{- end }}
+{{- if $scope }}
 - name: HORARIUM_REQUIRED_SCOPE
-  value: {{ .requiredScope | quote }}
+  value: {{ $scope | quote }}
 {{- end }}
 {{- if .operatorScope }}
 - name: HORARIUM_OPERATOR_SCOPE
@@ -85,6 +115,8 @@ Names and meanings are those of deploy/README.md.
   value: {{ int64 .requestsPerSecond | quote }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- if eq .component "api" }}
 {{- with $values.signIn }}
 {{- if .issuer }}
 - name: HORARIUM_OIDC_ISSUER
@@ -123,10 +155,10 @@ Names and meanings are those of deploy/README.md.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if $values.temporalUi }}
+{{- end }}
+{{- if and $values.temporalUi (has .component (list "api" "codec")) }}
 - name: HORARIUM_TEMPORAL_UI
   value: {{ $values.temporalUi | quote }}
-{{- end }}
 {{- end }}
 {{- if has .component (list "schedules" "runs" "controller" "agents") }}
 - name: HORARIUM_METRICS_HOST
@@ -154,9 +186,11 @@ Names and meanings are those of deploy/README.md.
 
 {{/* Secrets whose keys are variables. Takes root, component and secrets (more names). */}}
 {{- define "horarium.envFrom" -}}
+{{- if ne .component "codec" }}
 {{- range .root.Values.envFromSecrets }}
 - secretRef:
     name: {{ . }}
+{{- end }}
 {{- end }}
 {{- if has .component (list "api" "runs" "controller") }}
 {{- range .root.Values.destinationSecrets }}

@@ -4,6 +4,7 @@ content (whether it shares the volume of inputs and outputs), and probes (the na
 */}}
 {{- define "horarium.pod" -}}
 {{- $values := .root.Values -}}
+{{- $temporal := ne .component "codec" -}}
 serviceAccountName: {{ .account }}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -58,9 +59,19 @@ containers:
         mountPath: /tmp
       - name: data
         mountPath: /var/lib/horarium
-      {{- if and $values.temporal.tls.enabled $values.temporal.tls.secretName }}
+      {{- if and $temporal $values.temporal.tls.enabled $values.temporal.tls.secretName }}
       - name: temporal-tls
         mountPath: /etc/horarium/temporal-tls
+        readOnly: true
+      {{- end }}
+      {{- if and $temporal $values.temporal.config.secretName }}
+      - name: temporal-config
+        mountPath: /etc/horarium/temporal-config
+        readOnly: true
+      {{- end }}
+      {{- if $values.payloadKeys.secretName }}
+      - name: payload-keys
+        mountPath: /etc/horarium/payload-keys
         readOnly: true
       {{- end }}
 volumes:
@@ -73,11 +84,28 @@ volumes:
     {{- else }}
     emptyDir: {}
     {{- end }}
-  {{- if and $values.temporal.tls.enabled $values.temporal.tls.secretName }}
+  {{- if and $temporal $values.temporal.tls.enabled $values.temporal.tls.secretName }}
   - name: temporal-tls
     secret:
       secretName: {{ $values.temporal.tls.secretName }}
       defaultMode: 0440
+  {{- end }}
+  {{- if and $temporal $values.temporal.config.secretName }}
+  - name: temporal-config
+    secret:
+      secretName: {{ $values.temporal.config.secretName }}
+      defaultMode: 0440
+  {{- end }}
+  {{- if $values.payloadKeys.secretName }}
+  # Only the keys that are named: a pod does not start where one of them is not in the Secret.
+  - name: payload-keys
+    secret:
+      secretName: {{ $values.payloadKeys.secretName }}
+      defaultMode: 0440
+      items:
+        {{- range $values.payloadKeys.ids }}
+        - {key: {{ . | quote }}, path: {{ . | quote }}}
+        {{- end }}
   {{- end }}
 {{- with $values.nodeSelector }}
 nodeSelector:
@@ -107,6 +135,29 @@ livenessProbe:
   failureThreshold: 3
 readinessProbe:
   httpGet: {path: /readyz, port: http}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 3
+{{- end }}
+
+{{/* The codec server keeps nothing and asks nobody: if it answers, it is ready. */}}
+{{- define "horarium.probes.codec" -}}
+ports:
+  - name: codec
+    containerPort: 8234
+    protocol: TCP
+startupProbe:
+  httpGet: {path: /healthz, port: codec}
+  periodSeconds: 2
+  timeoutSeconds: 5
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /healthz, port: codec}
+  periodSeconds: 20
+  timeoutSeconds: 5
+  failureThreshold: 3
+readinessProbe:
+  httpGet: {path: /healthz, port: codec}
   periodSeconds: 5
   timeoutSeconds: 5
   failureThreshold: 3
