@@ -111,13 +111,16 @@ def controller(data: Data = None) -> None:
 @app.command()
 def setup(
     temporal: Annotated[bool, typer.Option("--temporal/--no-temporal", help="Prepare the Temporal server too.")] = True,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, max=3_600, help="Seconds to wait for the catalog and the Temporal server.")
+    ] = 0,
     data: Data = None,
     output: Form = None,
 ) -> None:
-    """Prepare a data folder with its catalog and environment, and the Temporal server if one answers."""
+    """Prepare a data folder with its catalog and environment, and the Temporal server. Fails where one does not answer."""
     from starter.cli import hosting
 
-    leave(hosting.set_up(temporal=temporal, data=data, output=output), output)
+    leave(hosting.set_up(temporal=temporal, wait=timedelta(seconds=wait), data=data, output=output), output)
 
 
 @database.command("upgrade")

@@ -1,8 +1,11 @@
 """`setup`, `db upgrade`, and the commands that keep running: `worker`, `controller`, `dev` and `demo`."""
 
 import asyncio
+import math
 import sys
+import time
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from temporalio.service import RPCError, RPCStatusCode
@@ -14,43 +17,78 @@ from starter.cli.installation import refuse_absent
 from starter.cli.printing import Output, show
 from starter.setup import prepare_data, prepare_temporal
 from worker.connection import connect
-from worker.logs import configure
+from worker.logs import configure, tell
 from worker.processes import serve, serve_agents
 from worker.settings import Settings, load
 
 _NOT_OURS = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}
 """What a hosted service answers to whoever may not change its namespaces."""
+_AGAIN_AFTER = timedelta(seconds=1)
 
 
-async def set_up(*, temporal: bool, data: Path | None, output: Output | None) -> int:
-    """Prepare the installation, and the Temporal server that answers. Doing it again changes nothing."""
+async def set_up(*, temporal: bool, wait: timedelta, data: Path | None, output: Output | None) -> int:
+    """Prepare the installation and the Temporal server, waiting so long in all for either. Doing it again changes nothing.
+
+    What could be done stays done where the rest fails. Raises `Unavailable` where one of them does not answer in time, and
+    `Misconfigured` where waiting does not help.
+    """
     settings = load(data=data)
-    prepare_data(settings)
+    until = time.monotonic() + wait.total_seconds()
+    await _prepare_data(settings, until)
     scope = f"{settings.scope.org_id}/{settings.scope.environment_id}"
     done = [f"The data folder {str(settings.data)!r}, its catalog and environment {scope} are ready."]
-    done += await _told_by_temporal() if temporal else []
+    done += await _told_by_temporal(until) if temporal else []
     answer = {"data": str(settings.data), "environment": scope, "done": done}
     show(answer, output, lambda: print(*done, sep="\n"))
     return 0
 
 
-async def _told_by_temporal() -> Sequence[str]:
+async def _prepare_data(settings: Settings, until: float) -> None:
+    is_told = False
+    while True:
+        try:
+            return prepare_data(settings)
+        except Unavailable:
+            if time.monotonic() >= until:
+                raise
+        if not is_told:
+            tell(f"Waiting for the catalog (up to {_left(until)} s) …")
+            is_told = True
+        await asyncio.sleep(_AGAIN_AFTER.total_seconds())
+
+
+async def _told_by_temporal(until: float) -> Sequence[str]:
     try:
-        client = await connect()
+        client = await connect(wait_seconds=_left(until))
     except Unavailable as error:
-        return [f"{error.sentence} Run `horarium setup` again when one does; `horarium dev` brings its own."]
-    try:
-        changed = await prepare_temporal(client)
-    except RPCError as error:
-        if error.status in _NOT_OURS:
-            raise Misconfigured(
-                f"Temporal does not let us change namespace {client.namespace!r}: {error.message}. Register the search "
-                "attributes and a retention of at least 3 days by its own tools, then use --no-temporal."
-            ) from error
-        raise Unavailable(
-            "temporal_unavailable", f"Temporal answers with {error.message}.", next_step="Try the same again."
-        ) from error
-    return changed or [f"Temporal's namespace {client.namespace!r} has all that is needed."]
+        raise _half_done(error.code, error.sentence, error.next_step) from error
+    while True:
+        try:
+            changed = await prepare_temporal(client)
+        except RPCError as error:
+            if error.status in _NOT_OURS:
+                raise Misconfigured(
+                    f"Temporal does not let us change namespace {client.namespace!r}: {error.message}. Register the search "
+                    "attributes and a retention of at least 3 days by its own tools, then use --no-temporal."
+                ) from error
+            if time.monotonic() >= until:
+                raise _half_done("temporal_unavailable", f"Temporal answers with {error.message}.") from error
+            await asyncio.sleep(_AGAIN_AFTER.total_seconds())
+        else:
+            return changed or [f"Temporal's namespace {client.namespace!r} has all that is needed."]
+
+
+def _left(until: float) -> int:
+    return max(math.ceil(until - time.monotonic()), 0)
+
+
+def _half_done(code: str, sentence: str, next_step: str = "See what it lacks.") -> Unavailable:
+    return Unavailable(
+        code,
+        f"{sentence} The data folder and the catalog are ready; what Temporal must know is not, and nothing fires without it.",
+        next_step=f"{next_step} Then run `horarium setup` again, with --wait SECONDS where it is still coming up, or with "
+        "--no-temporal to leave it out.",
+    )
 
 
 async def upgrade_catalog(*, data: Path | None, output: Output | None) -> int:

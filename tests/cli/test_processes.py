@@ -53,11 +53,10 @@ def test_the_command_is_also_a_module_of_either_name(tmp_path):
 
 
 def test_setting_up_prepares_everything_and_says_so_and_twice_changes_nothing(program, tmp_path):
-    first = program("setup", "--data", "here")
+    first = program("setup", "--no-temporal", "--data", "here")
     assert first.returncode == 0
-    told = json.loads(first.stdout)["done"]
-    assert "local/dev are ready" in told[0]
-    assert "No Temporal server answers at 127.0.0.1:1" in told[1]
+    (told,) = json.loads(first.stdout)["done"]
+    assert "local/dev are ready" in told
     assert (tmp_path / "here" / "content" / "local" / "dev" / "inputs").is_dir()
     assert program("setup", "--no-temporal", "--data", "here").returncode == 0
     assert program("list", "--data", "here").returncode == 0

@@ -136,6 +136,14 @@ def test_nothing_of_ours_runs_before_the_catalog_has_its_tables():
     assert set(SERVICES["agents"]["depends_on"]) == {"example-files"}
 
 
+def test_what_prepares_waits_for_a_temporal_that_listens_and_does_not_answer_yet():
+    setup = SERVICES["setup"]
+    assert setup["command"][:2] == ["setup", "--wait"]
+    assert int(setup["command"][2]) >= 60
+    # And where that was not enough, it failed, so that nothing of ours begins, and is tried again.
+    assert setup["restart"] == "on-failure"
+
+
 def test_a_check_of_health_asks_the_port_that_is_served():
     api = SERVICES["api"]
     port = api["command"][api["command"].index("--port") + 1]
