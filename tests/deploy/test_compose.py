@@ -1,14 +1,18 @@
 """The compose file: what it names exists, what it opens is this machine's alone, and no secret has a default."""
 
+import base64
 import re
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
 
+from starter.cli.api_commands import CODEC_PORT
 from starter.temporal_server import DYNAMIC_CONFIG
 from tests.deploy.product import DEPLOY, ROOT, refusal, settings
+from worker.payload_keys import read_payload_keys
 
 FOLDER = DEPLOY / "compose"
 TEXT = (FOLDER / "compose.yaml").read_text()
@@ -28,7 +32,7 @@ OURS = {name: service for name, service in SERVICES.items() if service["image"].
 
 
 def test_it_has_all_that_makes_an_installation():
-    assert set(OURS) == {"setup", "api", "schedules", "runs", "controller", "agents", "example-files"}
+    assert set(OURS) == {"setup", "api", "schedules", "runs", "controller", "codec", "agents", "example-files"}
     assert set(SERVICES) - set(OURS) == {
         "temporal-db",
         "temporal-schema",
@@ -64,7 +68,13 @@ def test_a_service_of_ours_has_no_rights_that_it_does_not_need(name):
 def test_a_port_is_of_this_machine_alone(name):
     for port in SERVICES[name].get("ports", []):
         assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)
-    assert SERVICES[name].get("network_mode") is None
+    if SERVICES[name].get("network_mode") == "host":
+        assert "networks" not in SERVICES[name]
+        assert "--host" not in SERVICES[name]["command"], (
+            "a codec server listens at loopback where it is told nothing else"
+        )
+    else:
+        assert SERVICES[name].get("network_mode") is None
 
 
 def test_no_two_services_want_the_same_port():
@@ -96,7 +106,7 @@ def test_what_the_example_shows_as_default_is_the_default():
 
 def test_what_is_secret_here_is_never_committed():
     ignored = (FOLDER / ".gitignore").read_text().split()
-    assert {".env", "secrets.env"} <= set(ignored)
+    assert {".env", "secrets.env", "payload-keys.env"} <= set(ignored)
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -131,7 +141,7 @@ def test_what_a_service_waits_for_can_come_true():
 
 def test_nothing_of_ours_runs_before_the_catalog_has_its_tables():
     assert set(SERVICES["setup"]["depends_on"]) == {"catalog", "temporal-namespace"}
-    for name in set(OURS) - {"setup", "agents"}:
+    for name in set(OURS) - {"setup", "agents", "codec"}:
         assert "setup" in SERVICES[name]["depends_on"], name
     assert set(SERVICES["agents"]["depends_on"]) == {"example-files"}
 
@@ -144,6 +154,49 @@ def test_what_prepares_waits_for_a_temporal_that_listens_and_does_not_answer_yet
     assert setup["restart"] == "on-failure"
 
 
+def files_of(name: str) -> list[str]:
+    """The files of variables that a service is given."""
+    given = SERVICES[name].get("env_file", [])
+    assert all(each["required"] is False for each in given), "it starts without"
+    return [each["path"] for each in given]
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_every_process_is_given_the_keys_of_payloads(name):
+    assert "payload-keys.env" in files_of(name)
+    assert ("secrets.env" in files_of(name)) == (name in {"api", "runs", "controller"})
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
+def test_nobody_else_is_given_secrets_of_ours(name):
+    assert files_of(name) == []
+
+
+def example_of_keys() -> dict[str, str]:
+    """What stands in the example of payload keys once it is filled in."""
+    text = (FOLDER / "payload-keys.env.example").read_text()
+    return dict(re.findall(r"^#([A-Z_0-9]+)=(.*)$", text, re.MULTILINE))
+
+
+def test_the_example_of_payload_keys_is_read_once_it_is_filled_in():
+    keys = read_payload_keys({**example_of_keys(), "HORARIUM_SECRET_PAYLOAD_K1": base64.b64encode(bytes(32)).decode()})
+    assert keys is not None
+    assert keys.first == "k1"
+    assert example_of_keys()["HORARIUM_SECRET_PAYLOAD_K1"] == ""
+
+
+def test_the_codec_server_is_started_by_choice_and_answers_temporals_pages_alone():
+    codec = SERVICES["codec"]
+    assert codec["profiles"] == ["codec"]
+    assert [name for name in SERVICES if "profiles" in SERVICES[name]] == ["codec"]
+    assert not any("CATALOG" in name or name.startswith("TEMPORAL_") for name in codec["environment"])
+    (port,) = SERVICES["temporal-ui"]["ports"]
+    origins = [word for flag, word in pairwise(codec["command"]) if flag == "--origin"]
+    assert origins == [f"http://{host}:{port.split(':')[1]}" for host in ("127.0.0.1", "localhost")]
+    assert f"http://127.0.0.1:{CODEC_PORT}/healthz" in codec["healthcheck"]["test"][-1]
+    assert f"http://127.0.0.1:{CODEC_PORT}\n#TEMPORAL_CODEC_ENDPOINT=\n" in EXAMPLE
+
+
 def test_a_check_of_health_asks_the_port_that_is_served():
     api = SERVICES["api"]
     port = api["command"][api["command"].index("--port") + 1]
@@ -154,7 +207,7 @@ def test_a_check_of_health_asks_the_port_that_is_served():
 
 
 def test_a_check_of_health_is_a_program_that_can_be_run():
-    for name in ("api", "schedules"):
+    for name in ("api", "schedules", "codec"):
         how, program, option, script = SERVICES[name]["healthcheck"]["test"]
         assert (how, program, option) == ("CMD", "python", "-c")
         compile(script, name, "exec")
