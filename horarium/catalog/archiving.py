@@ -1,8 +1,11 @@
 """Queries for archives: what is old and needed by nobody, and its removal once it is written elsewhere.
 
 What is kept, however old it is: whatever is open, or belongs to money that is not settled; of each schedule the last success
-and what ended last, which pages, agents and alarms ask for; of each activation that lives its newest entry, which the next may
-join; the newest event of all, so that no number is given twice.
+and what ended last, which pages, agents and alarms ask for, and the first that was due since, with which a silence begins; of
+each activation that lives its newest entry, which the next may join; the newest event of all, so that no number is given twice.
+
+Notifications are no part of the record: what was told is forgotten within days, and what was not waits here for a person. It
+says by itself all that it tells, whatever becomes of the entry it is about.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +16,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, delete, func, insert, select, update
 
 from horarium.catalog.archive_tables import archives, pruned_ledgers
+from horarium.catalog.figures import expecting_page
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.tables import (
     activations,
@@ -53,7 +57,7 @@ def old_entries(
     connection: Connection, schedule: Schedule, *, before: datetime, after: tuple[datetime, int] | None
 ) -> list[Document]:
     """A page of the entries of a schedule that are old and not needed, with their runs, by `first_at` and row."""
-    query = _old_entries(schedule.row, before).order_by(entries.c.first_at, entries.c.id).limit(AT_ONCE)
+    query = _old_entries(connection, schedule.row, before).order_by(entries.c.first_at, entries.c.id).limit(AT_ONCE)
     if after is not None:
         first_at, row = after
         later = (entries.c.first_at > first_at) | ((entries.c.first_at == first_at) & (entries.c.id > row))
@@ -70,7 +74,7 @@ def remove_entries(
     documents of one schedule in the order of `old_entries`.
     """
     told = {each["row"]: each for each in documents}
-    query = _old_entries(schedule.row, before).where(entries.c.id.in_(list(told)))
+    query = _old_entries(connection, schedule.row, before).where(entries.c.id.in_(list(told)))
     found = _entry_documents(connection, schedule, connection.execute(query).all())
     gone = [each for each in found if _same(each, told[each["row"]])]
     _count_pruned(connection, schedule, gone)
@@ -165,7 +169,7 @@ def pruned_seal(connection: Connection, scope: Scope) -> int:
     return connection.execute(query).scalar() or 0
 
 
-def _old_entries(schedule: int, before: datetime) -> Select[Any]:
+def _old_entries(connection: Connection, schedule: int, before: datetime) -> Select[Any]:
     other = entries.alias()
     of_same = other.c.schedule == entries.c.schedule
     live = select(activations.c.id).where(
@@ -183,6 +187,10 @@ def _old_entries(schedule: int, before: datetime) -> Select[Any]:
     owed = select(reservations.c.run_id).where(
         reservations.c.run_id == runs.c.run_id, reservations.c.closed_at.is_(None)
     )
+    silent_since = _silent_since(connection, schedule)
+    begins = (
+        () if silent_since is None else ((entries.c.first_at != silent_since) | (entries.c.trigger != BY_CALENDAR),)
+    )
     return (
         select(entries, *(each.label(f"run_{each.name}") for each in runs.c if each.name not in _SECRET))
         .select_from(entries.outerjoin(runs, runs.c.entry == entries.c.id))
@@ -195,8 +203,15 @@ def _old_entries(schedule: int, before: datetime) -> Select[Any]:
             ended_later.exists(),
             succeeded_later.exists() | (entries.c.disposition != Disposition.SUCCEEDED),
             ~owed.exists(),
+            *begins,
         )
     )
+
+
+def _silent_since(connection: Connection, schedule: int) -> datetime | None:
+    """The first instant that was due since the last success of a live schedule: how long it is silent is told by it."""
+    page = expecting_page(connection, after=schedule - 1, limit=1)
+    return next((each.due_at for each in page if each.schedule == schedule), None)
 
 
 def _old_rows(scope: Scope, table: Table, before: datetime) -> Select[Any]:

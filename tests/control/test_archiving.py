@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import func, select, update
 
 from horarium.catalog import archiving as queries
+from horarium.catalog import deliveries
 from horarium.catalog.archive_tables import archives, pruned_ledgers
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.declarations import record_act
+from horarium.catalog.endpoints import find_endpoint, put_endpoint
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.pages import Line, Position, Wanted, page
 from horarium.catalog.receipts import StoredReceipt, insert_receipt
@@ -21,11 +23,14 @@ from horarium.catalog.tables import audit_events, authority_events, entries, rec
 from horarium.control import archiving
 from horarium.control.archiving import LEDGER, PRUNED, prune_archive, unfinished_prunings, verify_archive, write_archive
 from horarium.control.audit import audit, document
+from horarium.control.expectations import overdue_page
+from horarium.control.notifications import body_of, tell_if_overdue
 from horarium.control.reckoning import Problem
 from horarium.control.seals import seal_due
 from horarium.errors import Misconfigured, NotFound, Refused
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
+from horarium.schedule.notifications import ASKED_FOR
 from tests.control.desk import NOON, SCOPE, Desk, every
 from tests.control.world import Work, World
 
@@ -188,6 +193,57 @@ def test_what_is_needed_stays_however_old_it_is(desk: Desk, tmp_path: Path) -> N
     stayed = [((each.first_at - NOON) // DAY, each.disposition) for each in desk.entries()]
     assert stayed == [(1, "succeeded"), (4, "failed")], "each at midnight after those days"
     assert audited(desk).clean
+
+
+def test_a_silence_is_as_long_after_a_pruning_as_before_and_is_told_once(desk: Desk, tmp_path: Path) -> None:
+    world = World(desk, work=lambda _: Work(takes=timedelta(minutes=5), ends_as=Disposition.FAILED))
+    desk.write(listening)
+    desk.publish(every(86_400))
+    world.establish(desk.enable())
+    world.pass_until(NOON + DAYS * DAY + timedelta(hours=1))
+    assert desk.write(tell_if_overdue, desk.key, now=NOW)
+    before = desk.read(overdue_page, after=0, now=NOW)
+    assert [each.due_at for each in before.overdue] == [NOON + timedelta(hours=12)]
+    pruned(desk, archived(desk, tmp_path).folder)
+    assert len(desk.entries()) == DAYS - 20 + 1, "the first is kept"
+    assert desk.read(overdue_page, after=0, now=NOW) == before
+    assert not desk.write(tell_if_overdue, desk.key, now=NOW), "it is the same silence"
+    assert audited(desk).clean
+
+
+def test_what_was_told_of_an_occurrence_that_is_pruned_can_still_be_sent(desk: Desk, tmp_path: Path) -> None:
+    desk.write(listening)
+    lived(desk)
+    while desk.write(deliveries.spread, SCOPE, now=NOW, limit=100):
+        pass
+    endpoint = desk.read(find_endpoint, SCOPE, "pager")
+    assert endpoint is not None
+    desk.write(deliveries.mark_gone, SCOPE, endpoint.row, status=410, because="It is gone.", now=NOW)
+
+    def letters() -> list[bytes]:
+        dead = desk.read(deliveries.list_dead, SCOPE, after=0, limit=1_000)
+        return [body_of(each.notification) for each in dead]
+
+    told = letters()
+    assert len([each for each in told if b'"type":"failed"' in each]) == 19
+    gone = pruned(desk, archived(desk, tmp_path).folder)
+    assert gone.rows[LEDGER] == 18
+    assert letters() == told
+
+
+def listening(connection: Any) -> None:
+    put_endpoint(
+        connection,
+        SCOPE,
+        "pager",
+        url="https://pager.example/",
+        secret="HORARIUM_SECRET_PAGER",
+        private=False,
+        kinds=ASKED_FOR,
+        schedule_id=None,
+        by="ada",
+        now=NOON,
+    )
 
 
 def test_a_run_that_is_still_open_stays(desk: Desk, tmp_path: Path) -> None:
