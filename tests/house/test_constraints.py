@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
-EXTRAS = ("app", "test", "check")
+EXTRAS = ("app", "dev-server", "test", "check")
 LINES = [line for line in CONSTRAINTS.read_text().splitlines() if line and not line.startswith("#")]
 
 

@@ -143,7 +143,9 @@ def test_the_temporal_program_beside_this_python_comes_first_then_the_path(tmp_p
     assert find_temporal() == str(Path(sys.executable).with_name("temporal"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Misconfigured, match=r"no `temporal` program in .* or on PATH\. Run `make venv`"):
+    with pytest.raises(
+        Misconfigured, match=r"no `temporal` program in .* or on PATH\. It is in the extra `dev-server`"
+    ):
         find_temporal()
     (tmp_path / "temporal").touch(mode=0o755)
     assert find_temporal() == str(tmp_path / "temporal")
