@@ -71,6 +71,49 @@ class _Wrong(Exception):
     """What is wrong with one key, as the end of a sentence about it."""
 
 
+def texts_of_payload_keys(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Everything by which a key that `HORARIUM_PAYLOAD_KEYS` names could be read in a text, for whoever has to hide it.
+
+    Never raises: where the setting is not right, this is what of it may be a key all the same.
+    """
+    found: set[str] = set()
+    for each in environ.get(PAYLOAD_KEYS, "").split():
+        where = each.partition("=")[2]
+        if where.startswith(_IN_FILE):
+            held = _held_in(Path(where.removeprefix(_IN_FILE)))
+        elif _VARIABLE.fullmatch(where):
+            held = environ.get(where, "").strip()
+        else:
+            # A key that was set where its name belongs.
+            held = where or each
+        found |= _forms_of(held)
+    return frozenset(found)
+
+
+def _held_in(path: Path) -> str:
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(_LARGEST_FILE).decode("ascii", errors="replace").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _forms_of(text: str) -> set[str]:
+    """A text, and where it is base64 what libraries make of its bytes."""
+    if not text:
+        return set()
+    bare = text.rstrip("=")
+    try:
+        key = base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
+    except ValueError:
+        return {text}
+    shown = repr(key)[2:-1]
+    in_an_error = shown.replace("\\", "\\\\")
+    return {text, bare, base64.urlsafe_b64encode(key).decode().rstrip("="), key.hex(), shown, in_an_error}
+
+
 def _require_new_id(key_id: str, keys: Mapping[str, bytes]) -> None:
     if _KEY_ID.fullmatch(key_id) is None:
         # It may be the key itself, set in the wrong place, and is not repeated.

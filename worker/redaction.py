@@ -12,6 +12,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from structlog.typing import WrappedLogger
 
+from worker.payload_keys import texts_of_payload_keys
+
 HIDDEN: Final = "[hidden]"
 SHORTEST: Final = 6
 """Characters. A shorter value would hide words that are none of it, and protects nothing."""
@@ -87,9 +89,9 @@ class Redaction:
 
 
 def secrets_in(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """The values that are secret here: of the variables that hold secrets, and the passwords in addresses, as they are and as
-    they stand in an address."""
-    found: set[str] = set()
+    """The values that are secret here: of the variables that hold secrets, the keys of payloads wherever they are kept, and the
+    passwords in addresses, as they are and as they stand in an address."""
+    found: set[str] = set(texts_of_payload_keys(environ))
     for name, value in environ.items():
         if _SECRET_VARIABLE.fullmatch(name):
             found |= {value, *value.split()}

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
+from worker.payload_keys import PAYLOAD_KEYS
 from worker.redaction import HIDDEN, Redaction, secrets_in
 
 REPOSITORY = Path(__file__).parents[2]
@@ -111,6 +112,50 @@ def test_what_is_no_secret_stays_as_it_is() -> None:
 def test_short_values_and_what_is_no_secret_variable_hide_nothing() -> None:
     assert secrets_in({"HORARIUM_SECRET_X": "", "HORARIUM_PUBLIC_URL": "https://horarium.example"}) <= {""}
     assert Redaction(["a", "test"]).text("a test") == "a test"
+
+
+@pytest.mark.parametrize(
+    "kept", ["in a variable", "in a file", "in the setting itself", "in the setting, alone", "in the setting, unpadded"]
+)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda key: base64.b64encode(key).decode(),
+        lambda key: base64.b64encode(key).decode().rstrip("="),
+        lambda key: base64.urlsafe_b64encode(key).decode(),
+        lambda key: key.hex(),
+        repr,
+        lambda key: ValueError(f"cannot use {key!r}"),
+        lambda key: {"keys": [key]},
+    ],
+    ids=["as it is kept", "unpadded", "in an address", "in digits", "its bytes", "in an error", "in containers"],
+)
+def test_a_key_of_payloads_is_hidden_wherever_it_is_kept_and_however_it_is_told(
+    kept: str, shape: Any, tmp_path: Path
+) -> None:
+    key = b"\xfb\xff" + bytes(range(30))
+    text = base64.b64encode(key).decode()
+    file = tmp_path / "payload-k1"
+    file.write_text(f"{text}\n")
+    environ = {
+        "in a variable": {PAYLOAD_KEYS: "k1=HORARIUM_SECRET_PAYLOAD_K1", "HORARIUM_SECRET_PAYLOAD_K1": f"{text}\n"},
+        "in a file": {PAYLOAD_KEYS: f"k1=file:{file}"},
+        "in the setting itself": {PAYLOAD_KEYS: f"k1={text}"},
+        "in the setting, alone": {PAYLOAD_KEYS: text},
+        "in the setting, unpadded": {PAYLOAD_KEYS: text.rstrip("=")},
+    }[kept]
+    line = Redaction(secrets_in(environ))(None, "info", {"event": "began", "because": shape(key)})
+    told = json.dumps(line, default=repr, ensure_ascii=False).replace("\\", "")
+    assert HIDDEN in told
+    forms = (text.rstrip("="), base64.urlsafe_b64encode(key).decode().rstrip("="), key.hex(), repr(key)[2:-1])
+    assert not [each for each in forms if each.replace("\\", "") in told]
+
+
+def test_what_says_where_a_key_is_kept_can_be_read(tmp_path: Path) -> None:
+    missing, named = tmp_path / "payload-k2", "HORARIUM_SECRET_PAYLOAD_K1"
+    environ = {PAYLOAD_KEYS: f"k2=file:{missing} k1={named} k0=file:{tmp_path}", named: "x"}
+    text = f"k1 is in {named}, k2 in {missing}"
+    assert Redaction(secrets_in(environ)).text(text) == text
 
 
 PROGRAM = """
