@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, func, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, bindparam, func, select, text, tuple_, update
 
 from horarium.catalog import declared_sums
 from horarium.catalog.schedules import Activation
-from horarium.catalog.tables import activations, declared
+from horarium.catalog.tables import activations
 
 _ADDING: Final = 0x686F726172697532
 """The advisory lock of whoever adds to the sum: "horariu2" as a number, beside that of migrations."""
@@ -51,7 +51,7 @@ def declared_by_all(connection: Connection) -> Declared:
 
 
 def declared_before(connection: Connection, activation: Activation) -> Declared:
-    """What all declares that is enabled and was activated before this one. What was on the same day is added up one by one."""
+    """What all declares that is enabled and was activated before this one. Of the same second it is added up one by one."""
     return _declared(connection, activation)
 
 
@@ -96,22 +96,20 @@ def keep_counts(connection: Connection, counts: Mapping[int, int]) -> None:
 
 def _declared(connection: Connection, before: Activation | None) -> Declared:
     missing = select(func.count()).select_from(activations).where(*_uncounted(before)).scalar_subquery()
-    if before is None:
-        runs, uncounted_ones = connection.execute(select(_sum(declared.c.runs).scalar_subquery(), missing)).one()
-        return Declared(runs=int(runs), uncounted=int(uncounted_ones))
-    day = before.changed_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    earlier = _sum(declared.c.runs).where(declared.c.day < declared_sums.day_of(before.changed_at)).scalar_subquery()
-    that_day = (
-        _sum(activations.c.runs_per_month)
-        .where(activations.c.ended_at.is_(None), activations.c.changed_at >= day, _is_before(before))
-        .scalar_subquery()
+    sums = (
+        [declared_sums.of_all()]
+        if before is None
+        else [*declared_sums.before_second(before.changed_at), _since(before)]
     )
-    in_days, in_that_day, uncounted_ones = connection.execute(select(earlier, that_day, missing)).one()
-    return Declared(runs=int(in_days) + int(in_that_day), uncounted=int(uncounted_ones))
+    *found, uncounted_ones = connection.execute(select(*sums, missing)).one()
+    # PostgreSQL adds up to a decimal number.
+    return Declared(runs=sum(map(int, found)), uncounted=int(uncounted_ones))
 
 
-def _sum(column: Column[int]) -> Select[tuple[int]]:
-    return select(func.coalesce(func.sum(column), 0))
+def _since(before: Activation) -> ScalarSelect[Any]:
+    second = before.changed_at.astimezone(UTC).replace(microsecond=0)
+    of_that_second = (activations.c.ended_at.is_(None), activations.c.changed_at >= second, _is_before(before))
+    return select(func.coalesce(func.sum(activations.c.runs_per_month), 0)).where(*of_that_second).scalar_subquery()
 
 
 def _uncounted(before: Activation | None) -> tuple[ColumnElement[bool], ...]:

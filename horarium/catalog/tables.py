@@ -238,7 +238,7 @@ Index(
     sqlite_where=text("ended_at IS NULL"),
     postgresql_where=text("ended_at IS NULL"),
 )
-# In the order of activation, with what is added up: those of one day, where the ceiling of all schedules is exceeded.
+# In the order of activation, with what is added up: those of one second, where the ceiling of all schedules is exceeded.
 Index(
     "ix_activations_in_order",
     activations.c.changed_at,
@@ -261,15 +261,19 @@ Index(
     postgresql_where=text("ended_at IS NULL AND runs_per_month IS NULL"),
 )
 
-# What live activations declare, in sums by the day of their activation. A day may have several rows, some less than nothing.
+# What live activations declare, in sums by the time of their activation: of so many seconds, from a second of a day on.
+# A sum may have several rows, some less than nothing.
 declared = Table(
     "declared",
     metadata,
     Column("id", _Key, primary_key=True),
+    # What an earlier release added up is of whole days.
+    Column("span", Integer, nullable=False, server_default="86400"),
     Column("day", Integer, nullable=False),
+    Column("since", Integer, nullable=False, server_default="0"),
     Column("runs", BigInteger, nullable=False),
 )
-Index("ix_declared_day", declared.c.day, declared.c.runs)
+Index("ix_declared_part", declared.c.span, declared.c.day, declared.c.since, declared.c.runs)
 
 entries = Table(
     "entries",

@@ -9,7 +9,7 @@ the enabled schedules of every contract in the order of their activation, each a
 occurrence since: those that were activated last are the ones over it. To enable a schedule again is to activate it last, and
 does not count it twice. Where such a ceiling is set, all who enable anything in the installation do so one after the other.
 As long as all together are within it nobody is over it, and that is asked first: their sum is kept. Only beyond it an
-occurrence adds up what was activated before, by days, and one by one on its own day.
+occurrence adds up what was activated before, from sums that are kept too, and one by one in its own second.
 What all together declare is of every organization, so it stands in the log and in no answer to a tenant.
 """
 

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from sqlalchemy import (
 from horarium.catalog import Catalog, ledger, migrate
 from horarium.catalog.environments import require_environment
 from horarium.catalog.presence import find_agent, find_agents, list_classes, versions_of
-from horarium.catalog.tables import metadata
+from horarium.catalog.tables import declared, metadata
 from horarium.control.seals import seal_due, verify_seals
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import Scope
@@ -169,13 +169,48 @@ def test_what_runners_had_reported_is_found_by_its_class_whatever_lies_beside_it
     assert {name for name, each in stored.items() if each.fault} == told.keys() & damaged
 
 
-def upgrade_to(catalog: Catalog, revision: str) -> None:
+def test_what_was_added_up_by_days_is_added_up_by_seconds_too_and_by_days_alone_again(catalog: Catalog) -> None:
+    upgrade_to(catalog, "0006")
+    then = MetaData()
+    noon = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    days = [(noon.toordinal(), 750)]
+    with catalog.writing() as connection:
+        then.reflect(connection)
+        stored = noon if connection.dialect.name == "postgresql" else noon.replace(tzinfo=None)
+        kept = {name: plausible(column, connection) for name, column in then.tables["schedules"].columns.items()}
+        connection.execute(insert(then.tables["schedules"]), kept)
+        live = {name: plausible(column, connection) for name, column in then.tables["activations"].columns.items()}
+        for row, (second, runs, ended_at) in enumerate(
+            [(0, 720, None), (301, 30, None), (1, 5, noon), (2, None, None)]
+        ):
+            own = {"id": row, "generation": row, "changed_at": stored + timedelta(seconds=second)}
+            ended = None if ended_at is None else stored
+            connection.execute(
+                insert(then.tables["activations"]), {**live, **own, "runs_per_month": runs, "ended_at": ended}
+            )
+        connection.execute(insert(then.tables["declared"]), [{"day": day, "runs": runs} for day, runs in days])
+    migrate.upgrade(catalog)
+    with catalog.reading() as connection:
+        found = select(declared.c.span, declared.c.since, declared.c.runs).order_by(declared.c.span, declared.c.since)
+        assert [tuple(row) for row in connection.execute(found)] == [
+            (1, 43_200, 720),
+            (1, 43_501, 30),
+            (300, 43_200, 720),
+            (300, 43_500, 30),
+            (86_400, 0, 750),
+        ]
+    upgrade_to(catalog, "0006", change=command.downgrade)
+    with catalog.reading() as connection:
+        assert [tuple(row) for row in connection.execute(text("SELECT day, runs FROM declared"))] == days
+
+
+def upgrade_to(catalog: Catalog, revision: str, *, change: Callable[[Config, str], None] = command.upgrade) -> None:
     """What `migrate.upgrade` does, as far as an older release's last revision."""
     config = Config()
     config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
     with catalog.writing() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        change(config, revision)
 
 
 REVISIONS = [each.revision for each in ScriptDirectory.from_config(migrate._config()).walk_revisions()][:0:-1]

@@ -37,6 +37,7 @@ BOUND = {**RUN, "agent_version": AGENT}
 POSITIONS = ("minute", "hour", "day_of_month", "month", "day_of_week")
 EVERY_MINUTE = "* * * * *"
 HOURLY = "0 * * * *"
+CROWDED = at(-10)
 
 
 def publish_profile(desk: Desk, cron: str, *, agent_id: str = "inbox") -> None:
@@ -431,6 +432,72 @@ class TestCost:
         for statement, parameters in sums.items():
             assert_from_the_index(own_desk, statement, parameters)
 
+    @pytest.mark.parametrize("apart", [timedelta(milliseconds=5), timedelta(seconds=4)], ids=["at-once", "all-day"])
+    def test_over_the_ceiling_it_costs_the_same_however_many_were_activated_on_that_day(
+        self, own_desk: Desk, apart: timedelta
+    ) -> None:
+        """Counted is what the database reads for an occurrence of the one that was activated last."""
+        crowds = {0: 100, 100: 10_000}
+        begin, read = NOON.replace(hour=0), []
+        for first, last in crowds.items():
+            own_desk.write(crowd, last - first, first=first, begin=begin, apart=apart)
+            analyze(own_desk.catalog)
+            own_desk.publish(every(3_600))
+            own_desk.now = begin + last * apart
+            changed = enable(own_desk)
+            schedule = own_desk.read(require_schedule, own_desk.key)
+            with noted(own_desk) as statements, capture_logs() as logs, own_desk.catalog.writing() as connection:
+                ceilings.objection(
+                    connection, schedule, changed.version, changed.activation, Ceilings(total=1), now=own_desk.now
+                )
+            assert [each["before"] for each in logs] == [720 * last]
+            [(statement, parameters)] = [each for each in statements.items() if each[0].count("sum(") > 1]
+            read.append(rows_read(own_desk.catalog, statement, parameters))
+        few, many = read
+        # There are at most 288 and 300 sums of a day to read, and what was activated in its own second.
+        assert many <= few + 800, read
+
+
+def analyze(catalog: Catalog) -> None:
+    """Let the database know what is there, as it does by itself in time."""
+    if catalog.engine.dialect.name == "postgresql":
+        with catalog.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM ANALYZE activations, declared"))
+
+
+def rows_read(catalog: Catalog, statement: str, parameters: Any) -> int:
+    """How many rows a question reads: of PostgreSQL as its plan tells, of SQLite at most, by its operations."""
+    with catalog.engine.connect() as connection:
+        if catalog.engine.dialect.name == "sqlite":
+            operations = 0
+
+            def count() -> None:
+                nonlocal operations
+                operations += 1
+
+            raw = connection.connection.dbapi_connection
+            assert raw is not None
+            raw.set_progress_handler(count, 1)
+            connection.exec_driver_sql(statement, parameters).all()
+            raw.set_progress_handler(None, 1)
+            return operations // OPERATIONS_OF_A_ROW
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}"
+        found = connection.exec_driver_sql(explain, parameters).scalar_one()
+        [told] = found if isinstance(found, list) else json.loads(found)
+        return _scanned(told["Plan"])
+
+
+OPERATIONS_OF_A_ROW = 4
+"""The fewest operations with which SQLite reads a row and adds it up."""
+
+
+def _scanned(plan: dict[str, Any]) -> int:
+    below: list[dict[str, Any]] = plan.get("Plans", [])
+    if "Relation Name" not in plan:
+        return sum(_scanned(each) for each in below)
+    read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+    return int(read * plan["Actual Loops"]) + sum(_scanned(each) for each in below)
+
 
 def assert_from_the_index(desk: Desk, statement: str, parameters: Any) -> None:
     with desk.catalog.engine.connect() as connection:
@@ -506,15 +573,20 @@ def past(connection: Connection, desk: Desk, count: int) -> None:
     )
 
 
-def crowd(connection: Connection, count: int) -> None:
-    """So many other schedules that are enabled, each of an hour."""
-    rows = range(1_000_000, 1_000_000 + count)
+def crowd(
+    connection: Connection, count: int, *, first: int = 0, begin: datetime = CROWDED, apart: timedelta = timedelta()
+) -> None:
+    """So many other schedules that are enabled, each of an hour, from the first on one after the other."""
+    # Behind whatever the tests store meanwhile.
+    rows = range(1_000_000 * (first + 1), 1_000_000 * (first + 1) + count)
     state = {"contract": CONTRACT, "head_revision": 1, "generation": 1, "created_at": NOON, "unobserved": False}
     key = {"org_id": SCOPE.org_id, "environment_id": SCOPE.environment_id}
     connection.execute(
         insert(schedules), [{"id": row, "schedule_id": str(uuid.uuid4()), **key, **state} for row in rows]
     )
-    connection.execute(insert(activations), [_activation(row, 1, ended_at=None) for row in rows])
+    times = [{"changed_at": begin + number * apart} for number in range(first, first + count)]
+    states = [{**_activation(row, 1, ended_at=None), **each} for row, each in zip(rows, times, strict=True)]
+    connection.execute(insert(activations), states)
     declared_sums.count_again(connection)
 
 

@@ -1,4 +1,6 @@
-"""Sessions of the pages; what was archived, pruned and erased; who is told of what, and what was told"""
+"""Sessions of the pages; what was archived, pruned and erased; who is told of what, and what was told; sums by second"""
+
+from collections import Counter
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,9 +24,11 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'review'"),
     )
     _make_notifications()
+    _add_up_by_seconds()
 
 
 def downgrade() -> None:
+    _add_up_by_days()
     _drop_notifications()
     op.drop_index("ix_runtime_in_review", "runtime")
     _drop_archives()
@@ -194,3 +198,37 @@ def _drop_notifications() -> None:
     for name in ("silent_since", "troubled", "heartbeat"):
         op.drop_column("schedules", name)
     op.drop_column("environments", "notifies")
+
+
+def _add_up_by_seconds() -> None:
+    """Beside the sums of days, which stay as they are, those of every five minutes and of every second."""
+    op.add_column("declared", sa.Column("span", sa.Integer(), server_default="86400", nullable=False))
+    op.add_column("declared", sa.Column("since", sa.Integer(), server_default="0", nullable=False))
+    op.drop_index("ix_declared_day", "declared")
+    op.create_index("ix_declared_part", "declared", ["span", "day", "since", "runs"])
+    activations = sa.table(
+        "activations",
+        sa.column("changed_at", Instant()),
+        sa.column("runs_per_month", sa.Integer()),
+        sa.column("ended_at", Instant()),
+    )
+    declared = sa.table("declared", *(sa.column(name) for name in ("span", "day", "since", "runs")))
+    live = sa.select(activations.c.changed_at, activations.c.runs_per_month).where(
+        activations.c.ended_at.is_(None), activations.c.runs_per_month > 0
+    )
+    sums: Counter[tuple[int, int, int]] = Counter()
+    for at, runs in op.get_bind().execute(live):
+        second = at.hour * 3_600 + at.minute * 60 + at.second
+        for span in (300, 1):
+            sums[span, at.toordinal(), second - second % span] += runs
+    rows = [{"span": span, "day": day, "since": since, "runs": runs} for (span, day, since), runs in sums.items()]
+    if rows:
+        op.get_bind().execute(sa.insert(declared), rows)
+
+
+def _add_up_by_days() -> None:
+    op.drop_index("ix_declared_part", "declared")
+    op.execute("DELETE FROM declared WHERE span <> 86400")
+    for name in ("since", "span"):
+        op.drop_column("declared", name)
+    op.create_index("ix_declared_day", "declared", ["day", "runs"])
