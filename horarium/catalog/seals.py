@@ -45,6 +45,12 @@ def last_seal(connection: Connection, scope: Scope) -> Seal | None:
     return None if row is None else _seal(row)
 
 
+def find_seal(connection: Connection, scope: Scope, number: int) -> Seal | None:
+    """One seal of an environment, or None."""
+    row = connection.execute(_seals(scope).where(seals.c.number == number)).one_or_none()
+    return None if row is None else _seal(row)
+
+
 def list_seals(connection: Connection, scope: Scope) -> Iterator[Seal]:
     """All seals of an environment, oldest first."""
     return (_seal(row) for row in connection.execute(_seals(scope).order_by(seals.c.number)))

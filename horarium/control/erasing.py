@@ -13,7 +13,8 @@ issuer of tokens knows, and what people and agents wrote in their own words, whi
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -24,7 +25,8 @@ from horarium.catalog import Catalog, personal, seals
 from horarium.catalog.declarations import lock_organization, record_act
 from horarium.catalog.environments import require_environment
 from horarium.catalog.personal import EVENTS, PLACES, Place
-from horarium.catalog.redactions import note_redaction
+from horarium.catalog.redactions import find_redaction, note_redaction
+from horarium.catalog.seals import Seal
 from horarium.control.principals import MAX_NAME
 from horarium.control.seals import digest_over, verify_seals
 from horarium.errors import Conflict, Refused
@@ -127,11 +129,16 @@ def erase_person(
     erasure = _Erasure(name=name, instead=instead, rows=Counter(), texts=Counter())
     redacted = 0
     with catalog.reading() as connection:
-        named = personal.environments_with_events(connection, scope.org_id)
-    for environment_id in named:
-        redacted += _erase_events(
-            catalog, Scope(org_id=scope.org_id, environment_id=environment_id), erasure, clock=clock, dry=dry
-        )
+        named = [
+            Scope(org_id=scope.org_id, environment_id=each)
+            for each in personal.environments_with_events(connection, scope.org_id)
+        ]
+    if not dry:
+        # All of them before anything is changed, or the person would stay half erased until that seal is understood.
+        for each in named:
+            _require_fitting(catalog, each, name)
+    for each in named:
+        redacted += _erase_events(catalog, each, erasure, clock=clock, dry=dry)
     for place in PLACES:
         _erase_in(catalog, scope, place, erasure, dry=dry)
     with catalog.reading() if dry else catalog.writing() as connection:
@@ -199,34 +206,70 @@ def _holds(value: Any, name: str, depth: int = 0) -> bool:
     return bool(value == name)
 
 
+def _require_fitting(catalog: Catalog, scope: Scope, name: str) -> None:
+    """Raise `Refused` where an event under a seal may name the person, and not every seal fits."""
+    with catalog.reading() as connection:
+        numbers = personal.seals_that_name(connection, scope.org_id, scope.environment_id, name)
+        faults = verify_seals(connection, scope).faults if numbers else ()
+    if faults:
+        raise _not_clean(scope, faults[0].sentence)
+
+
+def _not_clean(scope: Scope, sentence: str) -> Refused:
+    return Refused(
+        "audit_not_clean",
+        f"A seal of {scope.environment_id!r} does not fit, and to redact events would hide it: {sentence}",
+        next_step="`horarium audit` tells more.",
+    )
+
+
 def _erase_events(
     catalog: Catalog, scope: Scope, erasure: _Erasure, *, clock: Callable[[], datetime], dry: bool
 ) -> int:
     """Replace the name in the audit events of an environment; returns how many seals cover some of them."""
+    # First those that no seal covers: what is sealed meanwhile is then either without the name, or found under its seal.
+    with _environment(catalog, scope, dry=dry) as connection:
+        _erase_found(connection, scope, erasure, seal=None, dry=dry)
     with catalog.reading() as connection:
         numbers = personal.seals_that_name(connection, scope.org_id, scope.environment_id, erasure.name)
-        faults = verify_seals(connection, scope).faults if numbers and not dry else ()
-    if faults:
-        raise Refused(
-            "audit_not_clean",
-            f"A seal of {scope.environment_id!r} does not fit, and to redact events would hide it: {faults[0].sentence}",
-            next_step="`horarium audit` tells more.",
-        )
     redacted = 0
-    for number in [*numbers, None]:
-        with catalog.reading() if dry else catalog.writing() as connection:
-            if not dry:
-                require_environment(connection, scope, lock=True)
-            found = personal.find_events(connection, scope.org_id, scope.environment_id, erasure.name, seal=number)
-            changed = [_erase_row(connection, EVENTS, row, erasure, dry=dry) for row in found]
-            if number is None or not any(changed):
+    for number in numbers:
+        with _environment(catalog, scope, dry=dry) as connection:
+            seal = None if dry else _fitting(connection, scope, number)
+            if not _erase_found(connection, scope, erasure, seal=number, dry=dry):
                 continue
             redacted += 1
-            if not dry:
-                seal = next(each for each in seals.list_seals(connection, scope) if each.number == number)
+            if seal is not None:
                 digest = digest_over(scope, seal, seals.events_under(connection, scope, seal))
                 note_redaction(connection, scope, number, digest, now=clock())
     return redacted
+
+
+@contextmanager
+def _environment(catalog: Catalog, scope: Scope, *, dry: bool) -> Iterator[Connection]:
+    """A transaction in which no event of an environment is sealed; with `dry` one that changes nothing."""
+    with catalog.reading() if dry else catalog.writing() as connection:
+        if not dry:
+            require_environment(connection, scope, lock=True)
+        yield connection
+
+
+def _fitting(connection: Connection, scope: Scope, number: int) -> Seal:
+    """A seal that fits what stands under it, asked in the transaction that changes that."""
+    seal = seals.find_seal(connection, scope, number)
+    if seal is None:
+        raise _not_clean(scope, f"Seal {number} is not there.")
+    fits = find_redaction(connection, scope, number) or seal.digest
+    if digest_over(scope, seal, seals.events_under(connection, scope, seal)) != fits:
+        raise _not_clean(scope, f"Seal {number} does not fit what stands under it: an event, or the seal, was changed.")
+    return seal
+
+
+def _erase_found(connection: Connection, scope: Scope, erasure: _Erasure, *, seal: int | None, dry: bool) -> bool:
+    """Replace the name in the events under a seal, or under none; False where none of them names the person."""
+    found = personal.find_events(connection, scope.org_id, scope.environment_id, erasure.name, seal=seal)
+    changed = [_erase_row(connection, EVENTS, row, erasure, dry=dry) for row in found]
+    return any(changed)
 
 
 def _erase_in(catalog: Catalog, scope: Scope, place: Place, erasure: _Erasure, *, dry: bool) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,12 +26,14 @@ from horarium.catalog.tables import (
     metadata,
     receipts,
     runs,
+    schedules,
     versions,
 )
+from horarium.control import erasing
 from horarium.control.audit import audit, document
 from horarium.control.erasing import Erased, erase_person, new_name
 from horarium.control.notifications import body_of
-from horarium.control.seals import seal_due, verify_seals
+from horarium.control.seals import Verified, seal_due, verify_seals
 from horarium.errors import Conflict, Refused
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
@@ -175,6 +178,69 @@ def test_a_seal_that_does_not_fit_is_not_covered_up(desk: Desk) -> None:
     with pytest.raises(Refused, match="audit_not_clean"):
         erased(desk)
     assert whole(desk) == before
+
+
+def test_a_seal_that_does_not_fit_in_another_environment_keeps_the_name_everywhere(desk: Desk) -> None:
+    """Else the person would be half erased, and could not be wholly until somebody found out about that seal."""
+    lived(desk)
+    elsewhere = Scope(org_id=SCOPE.org_id, environment_id="zoo")
+    desk.write(lambda c: ensure_environment(c, elsewhere, mode="simulation", runtime_profile="embedded"))
+    key = replace(desk.key, environment_id=elsewhere.environment_id)
+
+    def there(connection: Any) -> None:
+        row = dict(
+            connection.execute(select(schedules).where(schedules.c.schedule_id == key.schedule_id)).one()._mapping
+        )
+        del row["id"]
+        connection.execute(insert(schedules).values({**row, "environment_id": key.environment_id}))
+        record_event(connection, require_schedule(connection, key), "noted", at=at(80), actor=NAME, details={})
+
+    desk.write(there)
+    desk.write(seal_due, elsewhere, now=at(121))
+    desk.write(
+        lambda c: c.execute(
+            update(audit_events).where(audit_events.c.schedule == require_schedule(c, key).row).values(kind="changed")
+        )
+    )
+    before = whole(desk)
+    with pytest.raises(Refused, match="audit_not_clean"):
+        erased(desk)
+    assert whole(desk) == before
+
+
+def test_what_is_changed_while_a_person_is_erased_is_not_covered_up(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(desk)
+    verify = erasing.verify_seals
+
+    def changed_after(connection: Any, scope: Scope) -> Verified:
+        found = verify(connection, scope)
+        monkeypatch.undo()
+        desk.write(lambda c: c.execute(update(audit_events).where(audit_events.c.actor == "bob").values(actor="eve")))
+        return found
+
+    monkeypatch.setattr(erasing, "verify_seals", changed_after)
+    with pytest.raises(Refused, match="audit_not_clean"):
+        erased(desk)
+    assert {fault.code for fault in desk.read(verify_seals, SCOPE).faults} == {"event_changed"}
+    assert desk.read(verify_seals, SCOPE).redacted == 0
+
+
+def test_an_event_that_is_sealed_meanwhile_is_not_passed_over(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    lived(desk)
+    verify = erasing.verify_seals
+
+    def sealed_after(connection: Any, scope: Scope) -> Verified:
+        found = verify(connection, scope)
+        monkeypatch.undo()
+        assert desk.write(seal_due, SCOPE, now=at(301)) is not None
+        return found
+
+    monkeypatch.setattr(erasing, "verify_seals", sealed_after)
+    assert erased(desk).seals == 3
+    assert [line.partition(":")[0] for line in whole(desk).splitlines() if NAME in line] == ["runs"]
+    assert desk.read(verify_seals, SCOPE).faults == ()
 
 
 def test_seals_go_on_after_an_erasure(desk: Desk) -> None:
