@@ -1,13 +1,16 @@
 """The compose file: what it names exists, what it opens is this machine's alone, and no secret has a default."""
 
 import base64
+import copy
 import re
 import subprocess
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from compose_spec.compose_spec import PyCompose
 
 from starter.cli.api_commands import CODEC_PORT
 from starter.temporal_server import DYNAMIC_CONFIG
@@ -237,12 +240,34 @@ def test_the_files_of_the_example_are_laid_out_as_its_schedule_names_them(tmp_pa
     assert any((tmp_path / "example-files").rglob("*.csv"))
 
 
-def test_the_file_is_one_of_the_specification():
-    """By an independent reader of the specification, where one is installed."""
-    compose_spec = pytest.importorskip("compose_spec.compose_spec", reason="the package compose-spec is not installed")
-    read = compose_spec.PyCompose.from_yaml(yaml.safe_dump(COMPOSE))
+def names_as_specified(document: Any) -> list[str]:
+    """The services that an independent reader of the compose specification finds. Raises `ValueError` for what it refuses."""
+    read = PyCompose.from_yaml(yaml.safe_dump(document))
     read.validate()
-    assert sorted(read.service_names()) == sorted(SERVICES)
+    return sorted(read.service_names())
+
+
+def test_the_file_is_one_of_the_specification():
+    assert names_as_specified(COMPOSE) == sorted(SERVICES)
+
+
+@pytest.mark.parametrize(
+    ("service", "key", "value"),
+    [
+        ("api", "dependson", {"setup": {"condition": "service_healthy"}}),
+        ("api", "ports", ["eighty:8080"]),
+        ("api", "restart", "sometimes"),
+        ("api", "depends_on", {"setup": {"condition": "service_ready"}}),
+        ("codec", "network_mode", ["host"]),
+        ("schedules", "stop_grace_period", "soon"),
+        ("catalog", "networks", ["outside"]),
+    ],
+)
+def test_the_reader_of_the_specification_finds_what_is_broken(service, key, value):
+    broken = copy.deepcopy(COMPOSE)
+    broken["services"][service][key] = value
+    with pytest.raises(ValueError, match=service):
+        names_as_specified(broken)
 
 
 def test_the_temporal_server_takes_turns_as_the_one_of_dev_does():

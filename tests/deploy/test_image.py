@@ -51,6 +51,44 @@ def copied(*stages: str) -> list[str]:
     return [source for rest in of("COPY", *stages) if "--from" not in rest for source in rest.split()[:-1]]
 
 
+def hadolint(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What an independent reader of Dockerfiles says of one."""
+    program = shutil.which("hadolint", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if program is None:
+        pytest.skip("there is no hadolint for this platform on PyPI, and none on PATH")
+    return subprocess.run(
+        [program, "--no-color", str(path)],
+        cwd=folder,
+        env={"HOME": str(folder)},  # a person's own configuration does not count
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_an_independent_reader_finds_nothing_in_it(tmp_path):
+    done = hadolint(DEPLOY / "Dockerfile", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("RUN install", "RUNS install", "missing whitespace"),
+        ('ENTRYPOINT ["horarium"]', "ENTRYPOINT horarium", "DL3025"),
+        ("WORKDIR /app", "WORKDIR app", "DL3000"),
+        ("COPY workflows", "ADD workflows", "DL3020"),
+    ],
+)
+def test_the_reader_finds_what_is_broken(old, new, told, tmp_path):
+    assert TEXT.count(old) == 1
+    (tmp_path / "Dockerfile").write_text(TEXT.replace(old, new))
+    done = hadolint(tmp_path / "Dockerfile", tmp_path)
+    assert done.returncode != 0
+    assert told in done.stdout, done.stdout
+
+
 def test_it_runs_as_a_number_that_is_not_root():
     for stage in ("base",):
         (user,) = of("USER", stage)
@@ -191,11 +229,11 @@ def test_what_is_copied_sets_up_an_installation(image):
     assert (image / "data" / "catalog.db").is_file(), "the migrations are among what was copied"
 
 
-def wheel(folder) -> bytes:
+def wheel(source: Path, folder: Path) -> bytes:
     """The library's wheel, as the image's build makes it."""
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT,
+        cwd=source,
         env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
         capture_output=True,
         text=True,
@@ -208,11 +246,16 @@ def wheel(folder) -> bytes:
 
 
 def test_the_wheel_is_the_same_each_time_and_has_what_is_no_python_too(tmp_path):
-    pytest.importorskip("hatchling", reason="hatchling is not installed; the build of the image brings it")
+    source = tmp_path / "src"
+    source.mkdir()
+    for path in copied("build"):
+        if (ROOT / path).is_file():
+            shutil.copy(ROOT / path, source)
+    shutil.copytree(ROOT / "horarium", source / "horarium", ignore=shutil.ignore_patterns("__pycache__"))
     first, second = (tmp_path / "1", tmp_path / "2")
     first.mkdir()
     second.mkdir()
-    assert wheel(first) == wheel(second)
+    assert wheel(source, first) == wheel(source, second)
     with zipfile.ZipFile(next(first.glob("*.whl"))) as archive:
         names = set(archive.namelist())
     here = {
