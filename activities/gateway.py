@@ -19,6 +19,7 @@ import httpx
 import structlog
 
 from activities.addresses import ForbiddenAddress, Resolve, addresses_of, resolve
+from horarium import traces
 from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys, keys_named, sign
 from horarium.calendar.faults import shown
@@ -91,7 +92,8 @@ class HttpGateway:
         name = claim.destination_name
         message = json.dumps(self._message(claim), separators=(",", ":"), sort_keys=True).encode()
         try:
-            status = await self._send(claim.destination, "", claim.run_id, body=message, key=claim.run_id)
+            headers = {IDEMPOTENCY_KEY: claim.run_id, **traces.handed_on()}
+            status = await self._send(claim.destination, "", claim.run_id, body=message, headers=headers)
         except ForbiddenAddress as error:
             sentence = f"Destination {name!r} may not be used: {error}"
             told = Told(answer=Answer.REFUSED, sentence=sentence, trace=_trace(error))
@@ -110,7 +112,9 @@ class HttpGateway:
     async def poll(self, destination: Destination, run_id: str) -> Polled:
         """Ask how a run stands. Whatever is no answer is worth another question later."""
         try:
-            async with self._answered(destination, "GET", f"/runs/{run_id}", f"poll:{run_id}") as answer:
+            async with self._answered(
+                destination, "GET", f"/runs/{run_id}", f"poll:{run_id}", headers=traces.handed_on()
+            ) as answer:
                 if answer.status_code == _GONE:
                     return Polled(gone=True)
                 if answer.status_code != httpx.codes.OK:
@@ -129,7 +133,8 @@ class HttpGateway:
     async def cancel(self, destination: Destination, run_id: str) -> bool:
         """Tell the agent that nobody waits for a run any more, once; False where that was not heard."""
         try:
-            status = await self._send(destination, f"/runs/{run_id}/cancel", f"cancel:{run_id}", body=b"{}")
+            below, headers = f"/runs/{run_id}/cancel", traces.handed_on()
+            status = await self._send(destination, below, f"cancel:{run_id}", body=b"{}", headers=headers)
         except (ForbiddenAddress, NotConnectedError, Misconfigured, httpx.HTTPError, OSError) as error:
             _logger.warning(
                 "cancellation_not_told", run_id=run_id, error=f"{type(error).__name__}: {shown(str(error))}"
@@ -175,9 +180,14 @@ class HttpGateway:
         return f"{self._public_url}/v1/organizations/{scope.org_id}/environments/{scope.environment_id}/runs/{run_id}"
 
     async def _send(
-        self, destination: Destination, below: str, message_id: str, *, body: bytes, key: str | None = None
+        self,
+        destination: Destination,
+        below: str,
+        message_id: str,
+        *,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
     ) -> int:
-        headers = {} if key is None else {IDEMPOTENCY_KEY: key}
         async with self._answered(destination, "POST", below, message_id, body=body, headers=headers) as answer:
             # What else it says is not read: the connection ends here.
             return answer.status_code

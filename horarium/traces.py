@@ -24,6 +24,8 @@ from horarium.schedule.identity import ActivationKey, RunKey, ScheduleKey, insta
 from horarium.schedule.ledger import BY_CALENDAR
 
 Attributes = Mapping[str, str | int | float | bool]
+TRACEPARENT: Final = "traceparent"
+"""https://www.w3.org/TR/trace-context/#traceparent-header"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,11 @@ class Recorder(Protocol):
     def first(self, name: str, origin: Origin, *, links: Sequence[Origin], attributes: Attributes) -> None:
         """The first span of a trace whose ids are given."""
 
-    def request(self, method: str, headers: Mapping[str, str]) -> AbstractContextManager[Span]:
+    def request(self, method: str, traceparents: Sequence[str]) -> AbstractContextManager[Span]:
         """A span of a request from outside, in the trace that its caller has begun, if it says so."""
+
+    def traceparent(self) -> str | None:
+        """The span that the caller is in, as the W3C's Trace Context writes it; None where it is in none."""
 
 
 class _Nowhere:
@@ -109,11 +114,20 @@ def span(
     return _recorder.span(name, inside=inside, links=links, attributes=attributes or {})
 
 
-def request(method: str, headers: Callable[[], Mapping[str, str]]) -> AbstractContextManager[Span]:
-    """Record a request from outside."""
+def request(method: str, traceparents: Callable[[], Sequence[str]]) -> AbstractContextManager[Span]:
+    """Record a request from outside, with the headers of that name that it has. What is no valid one begins a trace."""
     if _recorder is None:
         return nullcontext(NOWHERE)
-    return _recorder.request(method, headers())
+    return _recorder.request(method, traceparents())
+
+
+def handed_on() -> dict[str, str]:
+    """The headers by which whoever is sent a request now can go on this trace; none outside of one.
+
+    They name a span, and hold nothing that somebody else has told us: no `tracestate`, no `baggage`.
+    """
+    here = None if _recorder is None else _recorder.traceparent()
+    return {} if here is None else {TRACEPARENT: here}
 
 
 def started(key: RunKey) -> None:

@@ -6,6 +6,7 @@ a queue that drops what it cannot hold: no run waits for a collector.
 """
 
 import asyncio
+import hashlib
 import os
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -29,13 +30,18 @@ from worker.log_context import activation_of, run_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.trace import Link, SpanContext
     from opentelemetry.trace import Span as OtelSpan
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 LEAVES_WITHIN: Final = timedelta(seconds=2)
 """For what is still in the queue when the process leaves."""
+LONGEST_TRACEPARENT: Final = 128
+"""Characters. Those of today have 55, and a later version may append to that."""
+_VERSION: Final = 5
+_VARIANT: Final = 2
+"""The bits that mark a UUID by a name (RFC 9562), as ids of runs are."""
 
 _given: ContextVar[Origin | None] = ContextVar("given", default=None)
 """The ids of the span that is made next."""
@@ -47,7 +53,12 @@ async def traced(part: str, environ: Mapping[str, str] = os.environ) -> AsyncIte
     if not any(environ.get(each) for each in ENDPOINTS) or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         yield
         return
-    provider = _provider(environ.get("OTEL_SERVICE_NAME") or f"horarium-{part}")
+    # Here, since it takes a while, and most commands record nothing.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - as above
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
+
+    sending = BatchSpanProcessor(OTLPSpanExporter())
+    provider = make_provider(environ.get("OTEL_SERVICE_NAME") or f"horarium-{part}", sending)
     try:
         with traces.recording(OtelRecorder(provider)):
             yield
@@ -55,13 +66,12 @@ async def traced(part: str, environ: Mapping[str, str] = os.environ) -> AsyncIte
         await _left(provider)
 
 
-def _provider(service: str) -> "TracerProvider":
-    # Here, since it takes a while, and most commands record nothing.
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - as above
+def make_provider(service: str, processor: "SpanProcessor") -> "TracerProvider":
+    """What makes spans of a service, of those ids that follow from what they are about, and hands them to a processor."""
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - only where traces are recorded, as in all of this file
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415 - as above
+    from opentelemetry.sdk.trace.sampling import Sampler  # noqa: PLC0415 - as above
 
     class Ids(RandomIdGenerator):
         """Random ids, unless the span that is made next has some."""
@@ -74,11 +84,36 @@ def _provider(service: str) -> "TracerProvider":
             given = _given.get()
             return super().generate_span_id() if given is None else given.span_id
 
+    class Even(Sampler):
+        """The sampler that the environment asks for, which takes a share of our ids as it does of random ones.
+
+        It looks at the lower half of an id alone, and that of a run's begins with the two bits that make it a UUID.
+        """
+
+        def __init__(self, asked: Sampler) -> None:
+            self._asked = asked
+
+        def should_sample(
+            self, parent_context: Any, trace_id: int, *more: Any, **named: Any
+        ) -> Any:  # the SDK's own, passed on
+            return self._asked.should_sample(parent_context, _even(trace_id), *more, **named)
+
+        def get_description(self) -> str:
+            return self._asked.get_description()
+
     provider = TracerProvider(
         resource=Resource.create({"service.name": service}), id_generator=Ids(), shutdown_on_exit=False
     )
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    provider.sampler = Even(provider.sampler)
+    provider.add_span_processor(processor)
     return provider
+
+
+def _even(trace_id: int) -> int:
+    """The id of a run, spread over all numbers; any other as it is, since other services judge by that."""
+    if (trace_id >> 62) & 3 != _VARIANT or (trace_id >> 76) & 15 != _VERSION:
+        return trace_id
+    return int.from_bytes(hashlib.sha256(trace_id.to_bytes(16)).digest()[:16])
 
 
 async def _left(provider: "TracerProvider") -> None:
@@ -93,6 +128,7 @@ class OtelRecorder:
 
     def __init__(self, provider: "TracerProvider") -> None:
         self._tracer = provider.get_tracer("horarium")
+        self._sampler = provider.sampler
 
     def current(self) -> Origin | None:
         """See `Recorder`."""
@@ -107,10 +143,17 @@ class OtelRecorder:
     ) -> "Iterator[_Recorded]":
         """See `Recorder`."""
         from opentelemetry import trace  # noqa: PLC0415 - as above
+        from opentelemetry.context import Context  # noqa: PLC0415 - as above
+        from opentelemetry.sdk.trace.sampling import Decision  # noqa: PLC0415 - as above
 
         context = None
         if inside is not None:
-            context = trace.set_span_in_context(trace.NonRecordingSpan(_context(inside)))
+            # The first span of that trace may have been another process's, and what became of it follows from its id alone.
+            decided = self._sampler.should_sample(Context(), inside.trace_id, name)
+            is_recorded = decided.decision is Decision.RECORD_AND_SAMPLE
+            context = trace.set_span_in_context(
+                trace.NonRecordingSpan(_context(inside, is_recorded=is_recorded)), Context()
+            )
         with self._tracer.start_as_current_span(
             name,
             context=context,
@@ -138,14 +181,17 @@ class OtelRecorder:
         made.end()
 
     @contextmanager
-    def request(self, method: str, headers: Mapping[str, str]) -> "Iterator[_Recorded]":
+    def request(self, method: str, traceparents: Sequence[str]) -> "Iterator[_Recorded]":
         """See `Recorder`."""
         from opentelemetry import trace  # noqa: PLC0415 - as above
+        from opentelemetry.context import Context  # noqa: PLC0415 - as above
         from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415 - as above
             TraceContextTextMapPropagator,
         )
 
-        context = TraceContextTextMapPropagator().extract(headers)
+        # Two of them are as good as none, and of anything else that a caller says nothing is kept.
+        given = traceparents[0] if len(traceparents) == 1 and len(traceparents[0]) <= LONGEST_TRACEPARENT else ""
+        context = TraceContextTextMapPropagator().extract({traces.TRACEPARENT: given}, Context())
         with self._tracer.start_as_current_span(
             method,
             context=context,
@@ -155,6 +201,15 @@ class OtelRecorder:
             set_status_on_exception=False,
         ) as made:
             yield _Asked(made, method)
+
+    def traceparent(self) -> str | None:
+        """See `Recorder`."""
+        from opentelemetry import trace  # noqa: PLC0415 - as above
+
+        here = trace.get_current_span().get_span_context()
+        if not here.is_valid:
+            return None
+        return f"00-{here.trace_id:032x}-{here.span_id:016x}-{here.trace_flags & trace.TraceFlags.SAMPLED:02x}"
 
 
 class _Recorded:
@@ -183,11 +238,11 @@ class _Asked(_Recorded):
             self._made.update_name(f"{self._method} {attributes['http.route']}")
 
 
-def _context(origin: Origin) -> "SpanContext":
+def _context(origin: Origin, *, is_recorded: bool = True) -> "SpanContext":
     from opentelemetry import trace  # noqa: PLC0415 - as above
 
-    sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
-    return trace.SpanContext(origin.trace_id, origin.span_id, is_remote=True, trace_flags=sampled)
+    flags = trace.TraceFlags(trace.TraceFlags.SAMPLED if is_recorded else trace.TraceFlags.DEFAULT)
+    return trace.SpanContext(origin.trace_id, origin.span_id, is_remote=True, trace_flags=flags)
 
 
 def _links(origins: Sequence[Origin]) -> "list[Link]":

@@ -3,11 +3,14 @@
 import time
 import traceback
 import uuid
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from horarium import traces
@@ -16,6 +19,7 @@ from horarium.api.bodies import body_too_large
 from horarium.api.limits import Limits
 from horarium.api.metrics import UNMATCHED, Metrics
 from horarium.api.problems import Rejected
+from horarium.errors import HorariumError
 
 IN_PATHS = ("schedule_id", "run_id")
 """What a request may be about, as its path says: each line that is logged for it says so too."""
@@ -24,17 +28,25 @@ _MAX_LOGGED_PATH = 300
 _NEVER_RECORDED = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
+Refuse = Callable[[Request, HorariumError], Response]
+
+
+def _as_problem(request: Request, error: HorariumError) -> Response:
+    return problems.answer(error, request_id=request.state.request_id)
+
+
 class Guard:
     """Wraps the application.
 
     A log line holds no header and no query, so no token can get into it. What fails is logged with its trace and answered
-    as a problem like any other.
+    like any other refusal, in the way of `refuse`: as a problem, if nothing else is said.
     """
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics, refuse: Refuse = _as_problem) -> None:
         self._app = app
         self._limits = limits
         self._metrics = metrics
+        self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification, https://asgi.readthedocs.io/en/latest/specs/www.html."""
@@ -62,17 +74,25 @@ class Guard:
                 if refused is None:
                     await self._app(scope, receive, sending)
                 else:
-                    await problems.answer(refused, request_id=request_id)(scope, receive, sending)
+                    await self._refuse(Request(scope), refused)(scope, receive, sending)
             except Exception as error:
                 # Formatted here: what a terminal's renderer makes of a trace shows local values, the token among them.
                 trace = "".join(traceback.format_exception(error))
                 _logger.error("request_failed", request_id=request_id, exception=trace)  # noqa: TRY400 - as above
                 if status:
                     raise  # a part of the answer is out, so the connection has to end
-                await problems.answer(problems.failure(), request_id=request_id)(scope, receive, sending)
+                await self._last_answer(scope)(scope, receive, sending)
             finally:
                 self._told(scope, span, status=status, seconds=time.perf_counter() - began)
                 structlog.contextvars.unbind_contextvars("request_id", *IN_PATHS)
+
+    def _last_answer(self, scope: Scope) -> Response:
+        request = Request(scope)
+        try:
+            return self._refuse(request, problems.failure())
+        except Exception as error:  # noqa: BLE001 - what is broken may be the very way to say so
+            _logger.error("refusal_failed", error=type(error).__name__)  # noqa: TRY400 - the failure itself is logged
+            return _as_problem(request, problems.failure())
 
     def _told(self, scope: Scope, span: traces.Span, *, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", UNMATCHED)
@@ -96,7 +116,7 @@ def _recorded(scope: Scope) -> AbstractContextManager[traces.Span]:
     """The trace of a request; none of those that are asked all the time, and do nothing."""
     if scope["path"] in _NEVER_RECORDED:
         return nullcontext(traces.NOWHERE)
-    return traces.request(scope["method"][:20], lambda: dict(Headers(scope=scope)))
+    return traces.request(scope["method"][:20], lambda: Headers(scope=scope).getlist(traces.TRACEPARENT))
 
 
 def _out_of_bounds(scope: Scope, limits: Limits) -> Rejected | None:
