@@ -88,28 +88,28 @@ class Buckets:
 
 
 @dataclass(slots=True)
-class _Line:
+class _Queue:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     length: int = 0
 
 
-class Turns:
-    """Turns at work that takes a processor for long: `at_once` of them in this process, and one of each caller.
+class LongWork:
+    """Work that takes a processor for long: `at_once` pieces of it in this process, and one of each caller.
 
     Threads of such work share one interpreter, so more at once would not end sooner, and everybody else would wait. Whoever
-    asks for a lot stands in a line of their own; of `waiting` requests in it, the next one is refused.
+    asks for a lot waits in a queue of their own; where `waiting` requests are in it, the next one is refused.
     """
 
     def __init__(self, *, at_once: int = 2, waiting: int = 10) -> None:
         self._places = asyncio.Semaphore(at_once)
         self._waiting = waiting
-        self._lines: dict[object, _Line] = {}
+        self._queues: dict[object, _Queue] = {}
 
     @asynccontextmanager
     async def of(self, caller: object) -> AsyncIterator[None]:
-        """Wait for a turn and hold it; `Rejected` with 429 where the caller's line is full."""
-        line = self._lines.setdefault(caller, _Line())
-        if line.length >= self._waiting:
+        """Wait for a place and hold it; `Rejected` with 429 where the caller's queue is full."""
+        queue = self._queues.setdefault(caller, _Queue())
+        if queue.length >= self._waiting:
             raise Rejected(
                 429,
                 "rate_limited",
@@ -117,14 +117,14 @@ class Turns:
                 next_step="Come again when some of them are answered.",
                 headers={"Retry-After": "1"},
             )
-        line.length += 1
+        queue.length += 1
         try:
-            async with line.turn, self._places:
+            async with queue.turn, self._places:
                 yield
         finally:
-            line.length -= 1
-            if not line.length:
-                del self._lines[caller]
+            queue.length -= 1
+            if not queue.length:
+                del self._queues[caller]
 
 
 def peer(host: str | None) -> str:

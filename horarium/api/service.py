@@ -16,7 +16,7 @@ from horarium.api.bodies import invalid_parameters
 from horarium.api.counts import Counts
 from horarium.api.guard import IN_PATHS
 from horarium.api.hands import Hands
-from horarium.api.limits import Buckets, Limits, Turns, peer
+from horarium.api.limits import Buckets, Limits, LongWork, peer
 from horarium.api.metrics import Metrics
 from horarium.api.problems import Rejected
 from horarium.api.tokens import TokenVerifier, unauthenticated
@@ -67,7 +67,7 @@ class Service:
     expectations: Expectations = field(default_factory=Expectations)
     principals: Buckets = field(init=False)
     peers: Buckets = field(init=False)
-    long_work: Turns = field(default_factory=Turns)
+    long_work: LongWork = field(default_factory=LongWork)
     errands: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from horarium.api import limits as limits_module
-from horarium.api.limits import Buckets, Limits, Rate, Turns, peer
+from horarium.api.limits import Buckets, Limits, LongWork, Rate, peer
 from horarium.api.problems import Rejected
 from horarium.calendar.faults import shown
 from horarium.schedule.document import MAX_DOCUMENT_BYTES
@@ -375,14 +375,14 @@ def test_the_defaults_are_bounds():
     assert GENEROUS.per_peer == UNLIMITED
 
 
-# Turns at long work
+# Long work
 
 
 def test_of_long_work_a_few_pieces_are_done_at_once_and_one_of_each_caller():
-    turns, now, most, theirs = Turns(at_once=2, waiting=10), [], [0], [0]
+    long_work, now, most, theirs = LongWork(at_once=2, waiting=10), [], [0], [0]
 
     async def work(caller):
-        async with turns.of(caller):
+        async with long_work.of(caller):
             now.append(caller)
             most[0], theirs[0] = max(most[0], len(now)), max(theirs[0], now.count(caller))
             await asyncio.sleep(0.001)
@@ -396,10 +396,10 @@ def test_of_long_work_a_few_pieces_are_done_at_once_and_one_of_each_caller():
 
 
 def test_whoever_asks_for_much_long_work_waits_for_themselves_and_is_refused_in_the_end():
-    turns, done = Turns(at_once=1, waiting=3), []
+    long_work, done = LongWork(at_once=1, waiting=3), []
 
     async def work(caller):
-        async with turns.of(caller):
+        async with long_work.of(caller):
             await asyncio.sleep(0)
             done.append(caller)
 
@@ -416,24 +416,24 @@ def test_whoever_asks_for_much_long_work_waits_for_themselves_and_is_refused_in_
     assert done.count("many") == 4
 
 
-def test_a_turn_is_given_back_by_work_that_fails_or_is_given_up():
-    turns = Turns(at_once=1, waiting=1)
+def test_a_place_is_given_back_by_work_that_fails_or_is_given_up():
+    long_work = LongWork(at_once=1, waiting=1)
 
     async def fail():
         with pytest.raises(ZeroDivisionError):
-            async with turns.of("ada"):
+            async with long_work.of("ada"):
                 raise ZeroDivisionError
 
     async def give_up():
-        async with turns.of("grace"):
+        async with long_work.of("grace"):
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01), turns.of("ada"):
+                async with asyncio.timeout(0.01), long_work.of("ada"):
                     pass
 
     async def in_turn():
         await fail()
         await give_up()
-        async with turns.of("ada"):
+        async with long_work.of("ada"):
             return True
 
     assert asyncio.run(in_turn())
@@ -442,7 +442,7 @@ def test_a_turn_is_given_back_by_work_that_fails_or_is_given_up():
 def test_previews_wait_for_their_turn(catalog):
     api = Api(catalog)
     try:
-        object.__setattr__(api.app.state.service, "long_work", Turns(at_once=1, waiting=0))
+        object.__setattr__(api.app.state.service, "long_work", LongWork(at_once=1, waiting=0))
         assert code(api.post("/schedule-previews", {"spec": every(3600)})) == (429, "rate_limited")
     finally:
         api.close()
