@@ -535,7 +535,9 @@ def test_the_build_that_is_named_is_made_current_afterwards(name):
 def test_the_tables_are_brought_up_before_anything_runs(name):
     (job,) = [each for each in of(name, "Job") if component(each) == "setup"]
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
-    assert container(job)["args"] == ["setup"]
+    waits = values(name)["setup"]["waitSeconds"]
+    assert container(job)["args"] == ["setup", "--wait", str(waits)]
+    assert 0 < waits < job["spec"]["activeDeadlineSeconds"], "it would be ended before it could say what is missing"
 
 
 def test_what_scales_the_api_is_not_told_how_many_by_the_deployment():
