@@ -16,10 +16,10 @@ from horarium.api.bodies import invalid_parameters
 from horarium.api.guard import Guard
 from horarium.api.hands import Hands
 from horarium.api.limits import Limits
+from horarium.api.pages import refusals
 from horarium.api.pages.routers import ROUTERS as PAGES
-from horarium.api.pages.routing import unrouted
 from horarium.api.pages.settings import PagesSettings
-from horarium.api.pages.site import PREFIX, Site
+from horarium.api.pages.site import Site
 from horarium.api.problems import Rejected
 from horarium.api.routes import (
     agent_classes,
@@ -133,7 +133,7 @@ def create_app(
     app.state.site = site
     for router in (*_ROUTERS, *PAGES):
         app.include_router(router)
-    app.add_middleware(Guard, limits=service.limits, metrics=service.metrics)
+    app.add_middleware(Guard, limits=service.limits, metrics=service.metrics, refuse=_refuse)
     app.add_exception_handler(HorariumError, _foreseen)
     app.add_exception_handler(RequestValidationError, _invalid_parameters)
     app.add_exception_handler(HTTPException, _unrouted)
@@ -162,7 +162,6 @@ async def _invalid_parameters(request: Request, error: Exception) -> Response:
 
 async def _unrouted(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    request_id = request.state.request_id
     if error.status_code == 405:
         allowed = ", ".join(_methods(request))
         refused = Rejected(
@@ -174,15 +173,14 @@ async def _unrouted(request: Request, error: Exception) -> Response:
         )
     else:
         refused = Rejected(404, "path_not_found", "There is no such path.", next_step="/openapi.json has all paths.")
-    if _is_page(request):
-        return unrouted(request, refused)
-    return problems.answer(refused, request_id=request_id)
+    return _refuse(request, refused)
 
 
-def _is_page(request: Request) -> bool:
-    """Whether a person asked for it. A program that asks for the root is no person."""
-    path = request.url.path
-    return path == PREFIX or path.startswith(f"{PREFIX}/")
+def _refuse(request: Request, error: HorariumError) -> Response:
+    """Refuse in the way of whoever asks: a page for people, a problem for programs."""
+    if refusals.is_page(request):
+        return refusals.refusal(request, error)
+    return problems.answer(error, request_id=request.state.request_id)
 
 
 def _methods(request: Request) -> list[str]:

@@ -172,8 +172,8 @@ def test_an_older_version_can_be_reviewed(ada: Browser, desk: Desk) -> None:
         ("generation", "", 422, "integer"),
         ("generation", "99999999999999999999", 422, "integer"),
         ("digest", "none", 422, "sha256"),
-        ("key", "", 422, "idempotency key"),
-        ("key", " a", 422, "idempotency key"),
+        ("key", "", 422, "Nothing changed"),
+        ("key", " a", 422, "Nothing changed"),
         ("act", "trigger", 400, "does not say what to do"),
     ],
 )

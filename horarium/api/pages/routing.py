@@ -15,9 +15,9 @@ from starlette.responses import PlainTextResponse, Response
 from horarium.api import problems
 from horarium.api.bodies import invalid_parameters
 from horarium.api.pages.headers import dress
+from horarium.api.pages.refusals import refusal
 from horarium.api.pages.site import PREFIX, is_refresh, site_of
-from horarium.api.problems import Rejected
-from horarium.errors import HorariumError, Misconfigured
+from horarium.errors import HorariumError
 
 _logger = structlog.get_logger(__name__)
 
@@ -60,37 +60,10 @@ def page_router(prefix: str = ENVIRONMENT_PREFIX) -> APIRouter:
     return APIRouter(prefix=prefix, route_class=PageRoute, include_in_schema=False)
 
 
-def refusal(request: Request, error: HorariumError) -> Response:
-    """A page that says what is refused, why, and what to do next."""
-    rejected = problems.as_rejected(error)
-    if isinstance(error, Misconfigured) or rejected.code == "catalog_unavailable":
-        _logger.error("installation_fails", error=str(error), request_id=request.state.request_id)
-    if rejected.code == "environment_not_found":
-        request.state.visit = None  # there is nothing to go around in
-    answer = site_of(request).page(
-        request,
-        "refused.html",
-        status=rejected.status,
-        title=problems.TITLES.get(rejected.status, "This was refused"),
-        rejected=rejected,
-        request_id=request.state.request_id,
-    )
-    for name, value in rejected.headers.items():
-        answer.headers[name] = value
-    if rejected.status == 401:
-        del answer.headers["WWW-Authenticate"]  # a browser would ask for a password
-    return dress(answer)
-
-
-def unrouted(request: Request, rejected: Rejected) -> Response:
-    """The page about an address that is none of ours, or takes another method."""
-    return refusal(request, rejected)
-
-
 def _to_sign_in(request: Request) -> Response:
     site = site_of(request)
     if is_refresh(request):
         return PlainTextResponse("The session has ended.", status_code=401)
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    place = site.settings.base + asked if request.method == "GET" else None
-    return site.go(site.at("sign-in", next=place))
+    # Where a form was sent to, a page stands too, or the first one is shown.
+    unsent = "yes" if request.method == "POST" else None
+    return site.go(site.at("sign-in", next=site.asked(request), unsent=unsent))

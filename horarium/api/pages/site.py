@@ -47,6 +47,10 @@ class Site:
         """The address of the style, the script or the sign."""
         return self.at("static", name, v=assets()[name].mark)
 
+    def asked(self, request: Request) -> str:
+        """The address of a page as a browser asked for it."""
+        return self.settings.base + request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
     def place(self, text: str | None) -> str:
         """The address of one of our own pages that somebody asked to be led to; that of the first page for any other text."""
         if text is None or len(text) > _LONGEST_PLACE or not text.startswith(self.settings.base):

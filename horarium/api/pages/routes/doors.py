@@ -23,6 +23,10 @@ router = page_router("")
 Peer = Annotated[Service, Depends(limited_peer)]
 
 _LONGEST_ENTRY: Final = 8 * 1024
+_UNSENT: Final = (
+    "Your session had ended, so what you sent was not done. Sign in, look whether it still says what you want, and send it "
+    "again."
+)
 _logger = structlog.get_logger(__name__)
 
 
@@ -57,8 +61,12 @@ async def sign_in_page(
     service: Peer,
     next: str | None = None,  # noqa: A002 - as the address has it
     code: str | None = None,
+    unsent: str | None = None,
 ) -> Response:
-    """Let somebody sign in. Whoever was given a link with a code is in at once, unless another page led here."""
+    """Let somebody sign in. Whoever was given a link with a code is in at once, unless another page led here.
+
+    `unsent` is there where a form was sent without a session.
+    """
     site = site_of(request)
     place = site.place(next)
     secret = request.cookies.get(site.settings.session_cookie)
@@ -67,7 +75,8 @@ async def sign_in_page(
             return site.go(place)  # a browser that loads an address twice must not find its code used up
         if request.headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
             return await _enter_by_code(request, service, code, place)
-    return site.page(request, "sign_in.html", place=place, code=code or "", told=None)
+    told = None if unsent is None else _UNSENT
+    return site.page(request, "sign_in.html", place=place, code=code or "", told=told)
 
 
 @router.post(PREFIX + "/sign-in")

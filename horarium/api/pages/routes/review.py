@@ -13,6 +13,7 @@ from horarium.api import problems
 from horarium.api.bodies import uuid_in_path, well_formed_key
 from horarium.api.errands import tell_temporal
 from horarium.api.pages.pictures import shown_days
+from horarium.api.pages.refusals import in_words
 from horarium.api.pages.routing import page_router
 from horarium.api.pages.visits import Submission, Submitted, Visit, Visited
 from horarium.api.problems import Rejected
@@ -160,16 +161,21 @@ async def _not_done(sent: Submission, schedule_id: str, act: str, refused: Refus
     """The page that says why nothing was done, and what changed since the form was shown."""
     visit, rejected = sent.visit, problems.as_rejected(refused)
     seen = _number(sent.fields.get("seen"))
-    told = await visit.ask(
-        meanwhile, schedule_key(visit.scope, schedule_id), seen=seen if isinstance(seen, int) else MAX_NUMBER
-    )
+    try:
+        told = await visit.ask(
+            meanwhile, schedule_key(visit.scope, schedule_id), seen=seen if isinstance(seen, int) else MAX_NUMBER
+        )
+    except Unavailable:
+        told = None  # what became of the change itself is still to be said, and it may be unknown
     answer = visit.render(
         "not_done.html",
         status=rejected.status,
         here="schedules",
         it=told,
+        schedule_id=schedule_id,
         act=act,
         rejected=rejected,
+        words=in_words(rejected, sent=True),
         unknown=isinstance(refused, OutcomeUnknown),
         # What may work in a moment is sent again as it is, under the same key: it is done once at the most.
         again={name: sent.fields.get(name, "") for name in _FIELDS} if isinstance(refused, Unavailable) else None,
