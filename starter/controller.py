@@ -218,7 +218,7 @@ class Controller:
                 looked_at += len(some)
                 if self._has_to_confirm():
                     return
-            over = await once.done(clean=clean)
+            over = await once.done(clean=clean, now=self.now())
         _logger.info("all_looked_at", schedules=looked_at, seconds=round(time.monotonic() - began, 3))
 
     def _has_to_confirm(self) -> bool:
@@ -282,7 +282,7 @@ class Controller:
     async def _sweep_in_turn(self) -> None:
         """Look at those whose turn it is, whatever is known of them."""
         await self._look_once(await self.rotation.page(now=self.now(), limit=LOOKS_AT_ONCE))
-        await self.rotation.done(clean=self._clean)
+        await self.rotation.done(clean=self._clean, now=self.now())
 
     async def _look_once(self, live: Sequence[Watched]) -> None:
         """Look at those that this sweep has not looked at yet."""

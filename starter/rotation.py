@@ -41,7 +41,7 @@ class Rotation:
         live, self._after = await self.catalog.read(sweeping.live_page, self.scope, after=self._after, limit=limit)
         return live
 
-    async def done(self, *, clean: bool) -> bool:
+    async def done(self, *, clean: bool, now: datetime) -> bool:
         """What was seen of the last page is written down, unless it was not `clean`; whether that was the end of the round."""
         self._is_out = False
         self._clean &= clean
@@ -49,5 +49,5 @@ class Rotation:
             return False
         began_at, self._began_at = self._began_at, None
         if self._clean and began_at is not None:
-            await self.catalog.write(note_sweep, self.scope, began_at=began_at)
+            await self.catalog.write(note_sweep, self.scope, began_at=began_at, now=now)
         return True

@@ -310,13 +310,16 @@ def observations(connection: Connection, of: Sequence[Schedule]) -> dict[int, Ob
     }
 
 
-def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime) -> None:
+def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime, now: datetime) -> None:
     """Write down that a round of looks that began then has come to every schedule of an environment, and told what it found.
 
-    So each was looked at then or later. A round of many schedules is many sweeps, and then takes minutes.
+    So each was looked at then or later. A round of many schedules is many sweeps, and then takes minutes. Rounds go on side by
+    side, so one that began later may end, and be written down, before this one: then nothing is left to write. What is written
+    down and lies ahead of `now` was told by a clock that was ahead, and is no longer believed.
     """
     key = {"org_id": scope.org_id, "environment_id": scope.environment_id}
-    upsert(connection, sweeps, key, {"swept_at": began_at})
+    goes_on = or_(sweeps.c.swept_at < began_at, sweeps.c.swept_at > now)
+    upsert(connection, sweeps, key, {"swept_at": began_at}, where=goes_on)
 
 
 def _class_in(discovery: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import ColumnElement, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 
@@ -14,13 +14,17 @@ def upsert(
     values: Mapping[str, Any],
     *,
     first: Mapping[str, Any] | None = None,
+    where: ColumnElement[bool] | None = None,
 ) -> None:
-    """Set `values` in the row with that primary key; the row is made where there is none, and given `first` too."""
+    """Set `values` in the row with that primary key; the row is made where there is none, and given `first` too.
+
+    One of which `where` does not hold is left as it is.
+    """
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(
         dialect.insert(table)
         .values(**key, **values, **(first or {}))
-        .on_conflict_do_update(index_elements=[table.c[name] for name in key], set_=dict(values))
+        .on_conflict_do_update(index_elements=[table.c[name] for name in key], set_=dict(values), where=where)
     )
 
 

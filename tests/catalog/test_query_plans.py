@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert
+from sqlalchemy import event, insert, select
 
 from horarium.catalog import Catalog, ledger, presence, sweeping
 from horarium.catalog.schedules import insert_activation, list_schedules, require_schedule
-from horarium.catalog.tables import entries, schedules
+from horarium.catalog.tables import entries, schedules, sweeps
 from horarium.control.punctuality import next_to_account_for
 from horarium.control.records import record
 from horarium.schedule.identity import Scope
@@ -298,11 +298,21 @@ def test_a_clean_sweep_is_the_last_check_of_what_did_not_change(catalog: Catalog
         return str(each.read(record, each.key, now=at(40))["runtime"]["observed_at"])
 
     assert (checked(desk), checked(other)) == ("2026-11-30T12:00:10Z", "2026-11-30T12:00:30Z")
-    desk.write(presence.note_sweep, SCOPE, began_at=at(20))
-    desk.write(presence.note_sweep, Scope(org_id="acme", environment_id="other"), began_at=at(90))
+    desk.write(presence.note_sweep, SCOPE, began_at=at(20), now=at(40))
+    desk.write(presence.note_sweep, Scope(org_id="acme", environment_id="other"), began_at=at(90), now=at(90))
     assert (checked(desk), checked(other)) == ("2026-11-30T12:00:20Z", "2026-11-30T12:00:30Z")
-    desk.write(presence.note_sweep, SCOPE, began_at=at(35))
+    desk.write(presence.note_sweep, SCOPE, began_at=at(35), now=at(40))
     assert (checked(desk), checked(other)) == ("2026-11-30T12:00:35Z", "2026-11-30T12:00:35Z")
+
+
+def test_a_round_that_ends_late_takes_back_no_later_one_but_what_a_clock_was_ahead(catalog: Catalog) -> None:
+    """Two rounds go on side by side while a controller starts, and one machine's clock may have been wrong."""
+    desk = Desk(catalog)
+    told = []
+    for began, now in ((20, 60), (10, 70), (20, 70), (30, 80), (9_000, 9_000), (90, 100), (95, 110)):
+        desk.write(presence.note_sweep, SCOPE, began_at=at(began), now=at(now))
+        told.append(desk.read(lambda connection: connection.execute(select(sweeps.c.swept_at)).scalar_one()))
+    assert told == [at(each) for each in (20, 20, 20, 30, 9_000, 90, 95)]
 
 
 def test_an_entry_that_begins_before_a_time_and_reaches_into_it_is_listed(catalog: Catalog) -> None:

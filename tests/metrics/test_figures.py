@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event, update
 
-from horarium.catalog import Catalog, migrate, presence
+from horarium.catalog import Catalog, deliveries, migrate, presence
+from horarium.catalog.endpoints import put_endpoint
 from horarium.catalog.figures import Figures, read_figures
+from horarium.catalog.notifications import tell_test
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import agents
 from horarium.control import expectations
@@ -18,10 +20,11 @@ from horarium.control.activation import send_to_review
 from horarium.control.expectations import LIMIT_UNKNOWN, Expectations, overdue_page
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
+from horarium.schedule.notifications import ASKED_FOR
 from tests.api.house import Api
 from tests.catalog.test_postgresql_plans import blocks, crowd, plans
 from tests.catalog.test_query_plans import fill, one_of_v0
-from tests.control.desk import FAR, SCOPE, Desk, at, every, furnish, open_undurable
+from tests.control.desk import FAR, NOON, SCOPE, Desk, at, every, furnish, open_undurable
 from tests.metrics.figures import samples, summed
 from tests.postgres.databases import Database
 
@@ -105,8 +108,28 @@ def test_the_lag_is_of_the_environment_whose_round_is_longest_ago(desk: Desk) ->
     assert standing(desk).swept_at is None
     for organization, offset in (("acme", 20), ("globex", 10)):
         scope = Scope(org_id=organization, environment_id="test")
-        desk.write(presence.note_sweep, scope, began_at=at(offset))
+        desk.write(presence.note_sweep, scope, began_at=at(offset), now=at(offset))
     assert standing(desk).swept_at == at(10)
+
+
+def test_what_is_not_heard_is_told_as_long_as_it_waits_and_counted_once_it_is_given_up(desk: Desk) -> None:
+    desk.publish(every(60))
+    pager = {"url": "https://pager.example/", "secret": "HORARIUM_SECRET_PAGER", "private": False, "by": "ada"}
+    told = {"kinds": ASKED_FOR, "schedule_id": None}
+    endpoint = desk.write(put_endpoint, SCOPE, "pager", **pager, **told, now=NOON)
+    assert (standing(desk).dead_letters, standing(desk).untold_since) == (0, None)
+    for offset in (10, 20):
+        desk.write(tell_test, SCOPE, endpoint, by="ada", now=at(offset))
+    assert (standing(desk).dead_letters, standing(desk).untold_since) == (0, at(10)), "nobody has spread it yet"
+    assert desk.write(deliveries.spread, SCOPE, now=at(30), limit=10) == 2
+    assert (standing(desk).dead_letters, standing(desk).untold_since) == (0, at(30))
+    first, second = desk.write(deliveries.claim, endpoint.row, now=at(31), lease=timedelta(seconds=30), limit=4)
+    desk.write(deliveries.mark_delivered, endpoint.row, first, status=200, now=at(32))
+    assert (standing(desk).dead_letters, standing(desk).untold_since) == (0, at(30))
+    desk.write(deliveries.mark_failed, second, status=500, error="It failed.", next_at=None, now=at(33))
+    assert (standing(desk).dead_letters, standing(desk).untold_since) == (1, None)
+    desk.write(deliveries.send_again, second.row, now=at(40))
+    assert (standing(desk).dead_letters, standing(desk).untold_since) == (0, at(40))
 
 
 @pytest.mark.parametrize("ends", ["failed", "refused", "nobody looks"])
@@ -197,6 +220,8 @@ def test_the_api_tells_them_and_names_nobody(desk: Desk) -> None:
         "horarium_oldest_review_seconds",
         "horarium_past_expected_success_seconds",
         "horarium_schedules_past_expected_success",
+        "horarium_dead_letters",
+        "horarium_oldest_notification_seconds",
     } <= names
     for word in (desk.key.schedule_id, "acme", "worked@1"):
         assert word not in text
@@ -229,8 +254,12 @@ def test_no_question_reads_the_ledger_through(tmp_path: Path) -> None:
     catalog.close()
     assert len(asked) >= 8
     partial = {"ix_entries_open", "ix_entries_open_by_time", "ix_activations_live", "ix_runtime_in_review"}
+    untold = {"ix_deliveries_waiting", "ix_deliveries_dead", "ix_notifications_unspread_at"}
+    assert untold <= set(re.findall(r"\bix_\w+", str(asked)))
+    partial |= untold
     through = re.compile(
-        r"SCAN (entries|activations|schedules|runs|versions|runtime)(?: USING (?:COVERING )?INDEX (\w+))?"
+        r"SCAN (entries|activations|schedules|runs|versions|runtime|deliveries|notifications)"
+        r"(?: USING (?:COVERING )?INDEX (\w+))?"
     )
     for statement, plan in asked.items():
         for line in plan:
