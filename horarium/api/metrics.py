@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from horarium.catalog.figures import Figures
+from horarium.catalog.figures import MOST_DEAD, Figures
 from horarium.catalog.tallies import PROCESS
 from horarium.control.expectations import Expectations
 
@@ -138,6 +138,14 @@ class _OfTheCatalog(Collector):
             "Agent versions whose runner vouches for them, or fell silent within the last day.",
             "standing",
             found.agents,
+        )
+        yield GaugeMetricFamily(
+            "horarium_dead_letters", f"Notifications that nobody heard; {MOST_DEAD} of more.", found.dead_letters
+        )
+        yield GaugeMetricFamily(
+            "horarium_oldest_notification_seconds",
+            "How long the oldest notification has waited that is still to be heard; 0 where there is none.",
+            self._since(found.untold_since),
         )
 
     def _overdue(self, found: Expectations) -> Iterator[Metric]:

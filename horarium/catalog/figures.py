@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, case, func, literal_column, select
+from sqlalchemy import Connection, Select, case, func, literal_column, select
 
-from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES
-from horarium.catalog.tables import activations, agents, entries, runs, runtime, schedules, sweeps, versions, workers
+from horarium.catalog.notification_tables import deliveries, notifications
+from horarium.catalog.presence import HEARTBEAT_LIFETIME, ROLES, longest_ago
+from horarium.catalog.tables import activations, agents, entries, runs, runtime, schedules, versions, workers
 from horarium.catalog.versions import Version, version_of_row
 from horarium.schedule.ledger import BY_CALENDAR, HOLDING, OPEN, Disposition
 
 LAPSED_WITHIN = timedelta(days=1)
 """How long an agent whose runner fell silent is told of. Longer, and it is taken to have been given up."""
+
+MOST_DEAD = 10_000
+"""Dead letters that are counted. With more, the number is of no other use than this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +30,11 @@ class Figures:
 
     `open_runs` are the runs that hold a slot, by disposition, and `buffered` the instants that wait for one. `in_review` counts
     the activations that a person has to look at; `oldest_review` is since when the oldest of them waits. `swept_at` is when the
-    round of looks began that has come to every schedule of its environment, of the environment where that is longest ago.
+    round of looks began that has come to every schedule of its environment, of the environment where that is longest ago; one
+    in which nothing is enabled is forgotten after a while.
     `workers` are those with a fresh heartbeat, by role; `agents` the versions whose runner vouches for them (`present`), or did
-    until less than a day ago and never said that it leaves (`lapsed`).
+    until less than a day ago and never said that it leaves (`lapsed`). `dead_letters` are notifications that were given up, as
+    far as they are counted, and `untold_since` is since when the oldest waits that was not, to be sent or to be sent again.
     """
 
     open_runs: Mapping[str, int]
@@ -38,6 +44,8 @@ class Figures:
     swept_at: datetime | None
     workers: Mapping[str, int]
     agents: Mapping[str, int]
+    dead_letters: int
+    untold_since: datetime | None
 
 
 def read_figures(connection: Connection, *, now: datetime) -> Figures:
@@ -58,9 +66,11 @@ def read_figures(connection: Connection, *, now: datetime) -> Figures:
         buffered=counts.get(Disposition.BUFFERED.value, 0),
         in_review=in_review,
         oldest_review=oldest,
-        swept_at=connection.execute(select(func.min(sweeps.c.swept_at))).scalar_one(),
+        swept_at=longest_ago(connection, now=now),
         workers={role: roles.get(role, 0) for role in ROLES},
         agents={name: standings.get(name, 0) for name in ("present", "lapsed")},
+        dead_letters=connection.execute(_DEAD).scalar_one(),
+        untold_since=min((at for at in connection.execute(_UNTOLD).one() if at is not None), default=None),
     )
 
 
@@ -78,19 +88,27 @@ class Expecting:
 
 def expecting_page(connection: Connection, *, after: int, limit: int) -> Sequence[Expecting]:
     """A page of the live activations, by the row of their schedule, beginning behind `after`."""
-    page = (
-        select(
-            activations.c.schedule,
-            activations.c.id.label("activation"),
-            activations.c.activated_at,
-            activations.c.look_by,
-            _SUCCEEDED_AT.label("succeeded_at"),
-        )
-        .where(activations.c.ended_at.is_(None), activations.c.schedule > after)
-        .order_by(activations.c.schedule)
-        .limit(limit)
-        .subquery()
-    )
+    page = _live().where(activations.c.schedule > after).order_by(activations.c.schedule).limit(limit)
+    return _expecting(connection, page)
+
+
+def expecting_of(connection: Connection, rows: Collection[int]) -> Sequence[Expecting]:
+    """The live activations of some schedules, by their rows."""
+    return _expecting(connection, _live().where(activations.c.schedule.in_(rows)))
+
+
+def _live() -> Select[Any]:
+    return select(
+        activations.c.schedule,
+        activations.c.id.label("activation"),
+        activations.c.activated_at,
+        activations.c.look_by,
+        _SUCCEEDED_AT.label("succeeded_at"),
+    ).where(activations.c.ended_at.is_(None))
+
+
+def _expecting(connection: Connection, live: Select[Any]) -> Sequence[Expecting]:
+    page = live.subquery()
     mine = entries.alias()
     since = case((page.c.succeeded_at > page.c.activated_at, page.c.succeeded_at), else_=page.c.activated_at)
     entered = (
@@ -171,5 +189,12 @@ _IN_REVIEW = (
         )
     )
     .where(runtime.c.state == literal_column("'review'"), schedules.c.retired_at.is_(None))
+)
+_DEAD = select(func.count()).select_from(
+    select(deliveries.c.id).where(deliveries.c.state == literal_column("'dead'")).limit(MOST_DEAD).subquery()
+)
+_UNTOLD = select(
+    select(func.min(deliveries.c.since)).where(deliveries.c.state == literal_column("'waiting'")).scalar_subquery(),
+    select(func.min(notifications.c.at)).where(notifications.c.spread.is_(False)).scalar_subquery(),
 )
 assert set(OPEN) == {*HOLDING, Disposition.BUFFERED}

@@ -74,6 +74,13 @@ Index(
     sqlite_where=text("spread IS 0"),
     postgresql_where=text("spread IS false"),
 )
+# The oldest of them is watched.
+Index(
+    "ix_notifications_unspread_at",
+    notifications.c.at,
+    sqlite_where=text("spread IS 0"),
+    postgresql_where=text("spread IS false"),
+)
 # Old ones are pruned.
 Index("ix_notifications_at", notifications.c.at)
 
@@ -96,3 +103,16 @@ deliveries = Table(
 )
 Index("ix_deliveries_endpoint", deliveries.c.endpoint, deliveries.c.state, deliveries.c.next_at)
 Index("ix_deliveries_ended_at", deliveries.c.ended_at)
+# What is not heard is watched: how long the oldest waits, and how many are dead.
+Index(
+    "ix_deliveries_waiting",
+    deliveries.c.since,
+    sqlite_where=text("state = 'waiting'"),
+    postgresql_where=text("state = 'waiting'"),
+)
+Index(
+    "ix_deliveries_dead",
+    deliveries.c.id,
+    sqlite_where=text("state = 'dead'"),
+    postgresql_where=text("state = 'dead'"),
+)

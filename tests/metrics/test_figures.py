@@ -13,6 +13,7 @@ from horarium.catalog import Catalog, deliveries, migrate, presence
 from horarium.catalog.endpoints import put_endpoint
 from horarium.catalog.figures import Figures, read_figures
 from horarium.catalog.notifications import tell_test
+from horarium.catalog.presence import FORSAKEN_AFTER
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import agents
 from horarium.control import expectations
@@ -26,6 +27,7 @@ from tests.catalog.test_postgresql_plans import blocks, crowd, plans
 from tests.catalog.test_query_plans import fill, one_of_v0
 from tests.control.desk import FAR, NOON, SCOPE, Desk, at, every, furnish, open_undurable
 from tests.metrics.figures import samples, summed
+from tests.metrics.test_monitoring import RULES
 from tests.postgres.databases import Database
 
 WINDOW = 300
@@ -110,6 +112,42 @@ def test_the_lag_is_of_the_environment_whose_round_is_longest_ago(desk: Desk) ->
         scope = Scope(org_id=organization, environment_id="test")
         desk.write(presence.note_sweep, scope, began_at=at(offset), now=at(offset))
     assert standing(desk).swept_at == at(10)
+
+
+def swept(desk: Desk, organization: str, offset: float) -> None:
+    scope = Scope(org_id=organization, environment_id=SCOPE.environment_id)
+    desk.write(presence.note_sweep, scope, began_at=at(offset), now=at(offset))
+
+
+def test_an_environment_where_nothing_is_enabled_may_be_left_alone(desk: Desk) -> None:
+    desk.enabled(every(60))
+    swept(desk, SCOPE.org_id, 10)
+    swept(desk, "elsewhere", 20)
+    later = FORSAKEN_AFTER.total_seconds() + 3_600
+    desk.now = at(later)
+    assert standing(desk).swept_at == at(10), "something is enabled there, and nobody has looked"
+    swept(desk, SCOPE.org_id, later - 5)
+    assert standing(desk).swept_at == at(later - 5), "nothing is enabled in the other one"
+    desk.pause()
+    desk.now = at(2 * later)
+    assert standing(desk).swept_at is None
+    desk.enable()
+    assert standing(desk).swept_at == at(later - 5), "nobody takes up what was enabled"
+
+
+def test_what_was_looked_at_a_moment_ago_counts_whatever_is_enabled(desk: Desk) -> None:
+    swept(desk, "elsewhere", 0)
+    desk.now = at(FORSAKEN_AFTER.total_seconds() - 1)
+    assert standing(desk).swept_at == at(0)
+    desk.now = at(FORSAKEN_AFTER.total_seconds())
+    assert standing(desk).swept_at is None
+
+
+def test_nobody_is_called_for_an_environment_that_was_left_alone() -> None:
+    """By the time at which the alert goes off, it is forgotten."""
+    (lags,) = [rule for rule in RULES if rule["alert"] == "HorariumControllerLags"]
+    (limit,) = re.findall(r"max\(horarium_controller_lag_seconds\) > (\d+)", lags["expr"])
+    assert timedelta(seconds=int(limit)) > FORSAKEN_AFTER
 
 
 def test_what_is_not_heard_is_told_as_long_as_it_waits_and_counted_once_it_is_given_up(desk: Desk) -> None:
@@ -230,6 +268,10 @@ def test_the_api_tells_them_and_names_nobody(desk: Desk) -> None:
 def asks(desk: Desk) -> None:
     """Everything that is asked for a page of figures."""
     standing(desk)
+    # Nobody has looked at the schedule for long, nor at others of which none is enabled.
+    for organization in (SCOPE.org_id, "elsewhere"):
+        swept(desk, organization, 0)
+    desk.read(read_figures, now=at(100_000))
     for after in (0, 1):
         desk.read(overdue_page, after=after, limit=2, now=at(100_000))
 

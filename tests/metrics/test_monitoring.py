@@ -52,6 +52,8 @@ FULL = Told(
         swept_at=NOON,
         workers={"schedules": 0, "runs": 0},
         agents={"present": 0, "lapsed": 0},
+        dead_letters=0,
+        untold_since=None,
     ),
     expectations=Expectations(),
 )

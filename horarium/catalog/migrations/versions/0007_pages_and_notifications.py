@@ -162,6 +162,13 @@ def _make_notifications() -> None:
         sqlite_where=sa.text("spread IS 0"),
         postgresql_where=sa.text("spread IS false"),
     )
+    op.create_index(
+        "ix_notifications_unspread_at",
+        "notifications",
+        ["at"],
+        sqlite_where=sa.text("spread IS 0"),
+        postgresql_where=sa.text("spread IS false"),
+    )
     op.create_index("ix_notifications_at", "notifications", ["at"])
     op.create_table(
         "deliveries",
@@ -189,6 +196,9 @@ def _make_notifications() -> None:
     )
     op.create_index("ix_deliveries_endpoint", "deliveries", ["endpoint", "state", "next_at"])
     op.create_index("ix_deliveries_ended_at", "deliveries", ["ended_at"])
+    for state, ordered in (("waiting", "since"), ("dead", "id")):
+        of = sa.text(f"state = '{state}'")
+        op.create_index(f"ix_deliveries_{state}", "deliveries", [ordered], sqlite_where=of, postgresql_where=of)
 
 
 def _drop_notifications() -> None:
