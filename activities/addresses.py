@@ -26,6 +26,10 @@ _OWN: Final = (
     # A translation to IPv4 of one's own (RFC 8215).
     ipaddress.IPv6Network("64:ff9b:1::/48"),
 )
+_OF_CLOUDS: Final = frozenset(
+    map(ipaddress.ip_address, ("fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16"))
+)
+"""Where clouds tell a machine its secrets, as AWS, Google, Alibaba and Azure have it beside their link-local addresses."""
 LOOKUPS: Final = 8
 """Names that are looked up at the same time. A resolver that hangs holds its thread, and nothing else needs one of these."""
 
@@ -71,10 +75,12 @@ def objection(address: Address, *, private: bool) -> str | None:
     """Why a destination may not have an address; None where it may.
 
     With `private`, those of private networks and of this machine are allowed. What is no address of one host (multicast,
-    unspecified and reserved ones) is not, nor are link-local ones, where clouds keep their secrets. An IPv6 address that
-    stands for an IPv4 one is judged as that.
+    unspecified and reserved ones) is not, nor are those where clouds keep their secrets, link-local ones first of all. An IPv6
+    address that stands for an IPv4 one is judged as that.
     """
     inner = _inside(address)
+    if inner in _OF_CLOUDS:
+        return "where a cloud keeps the secrets of this machine"
     if inner.is_link_local:
         return "a link-local address"
     if inner.is_multicast:

@@ -34,6 +34,12 @@ NOBODYS = [
     "::",
     "169.254.169.254",
     "::ffff:169.254.169.254",
+    "64:ff9b::a9fe:a9fe",
+    "fd00:ec2::254",  # what AWS calls the same
+    "fd20:ce::254",  # and Google
+    "100.100.100.200",  # and Alibaba
+    "168.63.129.16",  # and Azure, where it looks as public as any
+    "::ffff:168.63.129.16",
     "fe80::1",
     "fe80::1%1",
     "224.0.0.1",
