@@ -396,16 +396,47 @@ def _manifest(folder: Path) -> tuple[dict[str, Any], str]:
     try:
         text = (folder / MANIFEST).read_bytes()
         manifest = json.loads(text)
-        if manifest["format"] != FORMAT:
-            raise _damaged(
-                folder, f"Its format is {str(manifest['format'])[:40]!r}, and this release reads {FORMAT!r}."
-            )
-        named = {each["name"] for each in manifest["files"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(folder, "Its manifest cannot be read.") from error
-    if named != {LEDGER, RECEIPT_LINES, ACT_LINES, EVENT_LINES, SEAL_LINES}:
+    form = manifest.get("format") if isinstance(manifest, dict) else None
+    if form != FORMAT:
+        raise _damaged(folder, f"Its format is {str(form)[:40]!r}, and this release reads {FORMAT!r}.")
+    if not _is_whole(manifest):
+        raise _damaged(folder, "A part of its manifest is missing, or is something else.")
+    if {each["name"] for each in manifest["files"]} != {LEDGER, RECEIPT_LINES, ACT_LINES, EVENT_LINES, SEAL_LINES}:
         raise _damaged(folder, "Its manifest does not name the files of an archive.")
     return manifest, _digest(text)
+
+
+def _is_whole(manifest: Mapping[str, Any]) -> bool:
+    """Whether everything stands in a manifest that is read of it."""
+    match manifest:
+        case {
+            "archive_id": str(),
+            "org_id": str(),
+            "environment_id": str(),
+            "before": str() as before,
+            "prune": bool(),
+            "files": [*files],
+        }:
+            return _is_instant(before) and all(map(_is_file, files))
+        case _:
+            return False
+
+
+def _is_file(described: object) -> bool:
+    match described:
+        case {"name": str(), "rows": int(), "sha256": str()}:
+            return True
+        case _:
+            return False
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _lines(path: Path) -> Iterator[Document]:

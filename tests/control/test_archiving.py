@@ -21,7 +21,15 @@ from horarium.catalog.receipts import StoredReceipt, insert_receipt
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import audit_events, authority_events, entries, receipts, runs
 from horarium.control import archiving
-from horarium.control.archiving import LEDGER, PRUNED, prune_archive, unfinished_prunings, verify_archive, write_archive
+from horarium.control.archiving import (
+    LEDGER,
+    MANIFEST,
+    PRUNED,
+    prune_archive,
+    unfinished_prunings,
+    verify_archive,
+    write_archive,
+)
 from horarium.control.audit import audit, document
 from horarium.control.expectations import overdue_page
 from horarium.control.notifications import body_of, tell_if_overdue
@@ -322,6 +330,34 @@ def test_nothing_is_pruned_after_an_archive_that_is_damaged(desk: Desk, tmp_path
     with pytest.raises(Refused, match="archive_damaged"):
         pruned(desk, made.folder)
     assert rows(desk) == before
+
+
+WRONG: list[dict[str, Any]] = [
+    {"archive_id": None},
+    {"org_id": 7},
+    {"environment_id": {}},
+    {"before": "yesterday"},
+    {"before": 0},
+    {"prune": "yes"},
+    {"files": None},
+    {"files": [LEDGER]},
+    {"files": [{"name": LEDGER, "rows": "1", "sha256": ""}]},
+    {"format": []},
+]
+
+
+def test_a_manifest_that_is_none_is_told_as_a_damaged_archive(desk: Desk, tmp_path: Path) -> None:
+    desk.publish(every(86_400))
+    made = archived(desk, tmp_path)
+    whole = json.loads((made.folder / MANIFEST).read_text())
+    without = [{name: value for name, value in whole.items() if name not in wrong} for wrong in WRONG]
+    for manifest in [*({**whole, **wrong} for wrong in WRONG), *without, [], None]:
+        (made.folder / MANIFEST).write_text(json.dumps(manifest))
+        for reads in (lambda: verify_archive(made.folder), lambda: unfinished_prunings(tmp_path, SCOPE)):
+            with pytest.raises(Refused, match="archive_damaged"):
+                reads()
+    (made.folder / MANIFEST).write_text(json.dumps(whole))
+    assert verify_archive(made.folder)[0] == whole
 
 
 def test_nothing_is_pruned_where_the_audit_is_not_clean(desk: Desk, tmp_path: Path) -> None:
