@@ -13,9 +13,11 @@ from horarium.catalog.directory import LastRun, Standing
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import Schedule, find_schedules
 from horarium.catalog.standings import standings
+from horarium.catalog.unheard import MOST, Unheard, unheard
 from horarium.catalog.versions import Version
+from horarium.control.expectations import Overdue, overdue_among
 from horarium.control.records import UNREADABLE, directory_entries, last_outcome
-from horarium.schedule.identity import Scope
+from horarium.schedule.identity import Scope, instant_text
 from horarium.schedule.ledger import HOLDING, Disposition
 
 MAX_TEXT: Final = 100
@@ -39,16 +41,21 @@ class Sought:
 def directory(
     connection: Connection, scope: Scope, sought: Sought, *, after: str | None, limit: int, now: datetime
 ) -> dict[str, Any]:
-    """A page of an environment's schedules: `{"schedules": […], "next_cursor": UUID or None}`. Raises `NotFound`.
+    """A page of an environment's schedules: `{"schedules": […], "next_cursor": UUID or None, "unheard": …}`. Raises `NotFound`.
 
     By name in an environment of up to `SMALL` schedules, else by UUID. `after` is the UUID that the page before ended with.
     An entry is that of `horarium.control.records.directory`, with `state` (enabled, paused, review, retired), `timezone`,
-    `agent_version`, `last_outcome`, `lateness_ms` of its last run, `running` and `waiting`. A page may
-    hold fewer than `limit`, and none, with more behind it: so many were looked through.
+    `agent_version`, `last_outcome`, `lateness_ms` of its last run, `running` and `waiting`; `overdue` is the success that
+    should have come by now. A page may hold fewer than `limit`, and none, with more behind it: so many were looked through.
+    `unheard` is how much of what the environment was to be told was given up.
     """
     environment = require_environment(connection, scope)
     found, last = _found(connection, scope, sought, after=after, limit=limit)
-    return {"schedules": _entries(connection, environment, found, now=now), "next_cursor": last}
+    return {
+        "schedules": _entries(connection, environment, found, now=now),
+        "next_cursor": last,
+        "unheard": unheard_document(unheard(connection, scope)),
+    }
 
 
 def names(connection: Connection, scope: Scope, ids: Collection[str]) -> dict[str, dict[str, str]]:
@@ -70,6 +77,20 @@ def name_of(version: Version) -> str:
 def zone_of(version: Version) -> str:
     """The zone of a version's calendar; UTC where this release cannot evaluate it."""
     return "UTC" if version.fault else version.configuration.calendar.timezone
+
+
+def overdue_document(overdue: Overdue | None) -> dict[str, str] | None:
+    """A success that should have come by now; None where none should."""
+    if overdue is None:
+        return None
+    return {"due_at": instant_text(overdue.due_at), "expected_by": instant_text(overdue.expected_by)}
+
+
+def unheard_document(found: Unheard) -> dict[str, Any] | None:
+    """How many messages nobody heard; None where there is none."""
+    if not found.count or found.newest_at is None:
+        return None
+    return {"count": found.count, "is_more": found.count >= MOST, "newest_at": instant_text(found.newest_at)}
 
 
 def _found(
@@ -141,6 +162,7 @@ def _entries(
         return []
     closed, opened = ledger.newest_closed(connection, of), catalog.count_open(connection, of)
     begun = catalog.last_begun(connection, of)
+    overdue = overdue_among(connection, [each.row for each in of], now=now)
     found = []
     standing_of = standings(connection, of)
     for standing, entry in zip(
@@ -156,6 +178,7 @@ def _entries(
                 "agent_version": None if shown.is_damaged else shown.configuration.run.agent_version,
                 "last_outcome": last_outcome(closed.get(row)),
                 "lateness_ms": _lateness(begun.get(row)),
+                "overdue": overdue_document(overdue.get(row)),
                 **_now(opened.get(row, {})),
             }
         )

@@ -4,7 +4,7 @@ A schedule is expected to succeed once by the time that its first due instant si
 its catch-up window, and the time limit of its run. Failed, refused, missed, or never looked at: it is all the same here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -50,6 +50,13 @@ def overdue_of(connection: Connection, schedule: int, *, now: datetime) -> Overd
     """What is overdue of one schedule, by its row; None where nothing is, or nothing of it is live."""
     looked = overdue_page(connection, after=schedule - 1, limit=1, now=now)
     return next((each for each in looked.overdue if each.schedule == schedule), None)
+
+
+def overdue_among(connection: Connection, schedules: Collection[int], *, now: datetime) -> dict[int, Overdue]:
+    """What is overdue of some schedules, by their rows: in as many queries for fifty as for one."""
+    expecting = figures.expecting_of(connection, schedules)
+    due = [each for each in expecting if each.due_at is not None and each.due_at < now]
+    return {each.schedule: each for each in (_overdue(connection, due, now=now) if due else ())}
 
 
 def _overdue(connection: Connection, due: Sequence[Expecting], *, now: datetime) -> Sequence[Overdue]:

@@ -14,10 +14,12 @@ from horarium.catalog.newest_events import newest_events
 from horarium.catalog.pages import Position, Wanted
 from horarium.catalog.schedules import Schedule, require_schedule
 from horarium.catalog.standings import Standing, standings
+from horarium.catalog.unheard import unheard_about
 from horarium.catalog.versions import Version
 from horarium.control import pages
-from horarium.control.directory import name_of, zone_of
+from horarium.control.directory import name_of, overdue_document, unheard_document, zone_of
 from horarium.control.events import reference
+from horarium.control.expectations import overdue_among
 from horarium.control.outlook import outlook
 from horarium.control.records import next_due, occurrences, record
 from horarium.errors import InvalidSchedule
@@ -47,7 +49,8 @@ def schedule_page(
     `record` is the schedule's record at its head. `head` and `enabled` are versions in words, `enabled` the one of the present
     activation whether it fires or not, None where there never was one; `differences` go from it to the head. `days` are those
     to come of what fires, or would fire if the head were enabled. `lines` are a page of the ledger, newest first, `open` what
-    runs or waits, `events` a page of what was done, newest first.
+    runs or waits, `events` a page of what was done, newest first. `overdue` is the success that should have come by now, and
+    `unheard` how much of what was to be told about the schedule was given up; None where there is none.
     """
     require_environment(connection, key.scope)
     schedule = require_schedule(connection, key)
@@ -72,6 +75,8 @@ def schedule_page(
         "lines": ledger.documents,
         "last": ledger.last,
         "lateness": _lateness(ledger.documents),
+        "overdue": overdue_document(overdue_among(connection, [schedule.row], now=now).get(schedule.row)),
+        "unheard": unheard_document(unheard_about(connection, schedule)),
         "events": [event_document(row) for row in events[:EVENTS]],
         "next_event": events[EVENTS - 1]["id"] if len(events) > EVENTS else None,
     }

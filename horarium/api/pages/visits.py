@@ -62,6 +62,11 @@ class Visit:
         """What stands in every form of this session."""
         return self.guest.session.form_token
 
+    @property
+    def operates(self) -> bool:
+        """Whether they may see what operators do."""
+        return self.service.operator_scope in self.principal.scopes
+
     async def ask(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Read with a function of the control layer."""
         return await self.service.read(function, *args, **kwargs)

@@ -37,6 +37,7 @@ async def list_schedules(
         here="schedules",
         schedules=found["schedules"],
         next_cursor=found["next_cursor"],
+        unheard=found["unheard"],
         after=None if after is None else str(after),
         state=None if state is None else state.value,
         states=[each.value for each in Standing],
