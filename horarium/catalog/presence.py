@@ -34,6 +34,8 @@ ROLES = ("schedules", "runs")
 """The two runtime workers."""
 _LEFT = " (left)"
 """Behind the role of a worker that left in good order, so that its row counts as nobody's presence."""
+FORSAKEN_AFTER = timedelta(minutes=15)
+"""An environment whose schedules were looked at since needs no question whether any of them is enabled."""
 UNSETTLED = frozenset({"pending", "stopping"})
 """Observed states that are on their way to another one: the controller looks again at its next tick."""
 _LIVE = frozenset({"active", "error"})
@@ -320,6 +322,43 @@ def note_sweep(connection: Connection, scope: Scope, *, began_at: datetime, now:
     key = {"org_id": scope.org_id, "environment_id": scope.environment_id}
     goes_on = or_(sweeps.c.swept_at < began_at, sweeps.c.swept_at > now)
     upsert(connection, sweeps, key, {"swept_at": began_at}, where=goes_on)
+
+
+def longest_ago(connection: Connection, *, now: datetime) -> datetime | None:
+    """When the round of looks began that has come to every schedule, of the environment where that is longest ago.
+
+    An environment in which nothing is enabled may be left alone: it counts for `FORSAKEN_AFTER` and no longer, and None is
+    returned where there is no other. Only where nobody has looked for as long are the schedules gone through, until one is
+    found that is enabled.
+    """
+    forsaken = sweeps.c.swept_at <= now - FORSAKEN_AFTER
+    oldest = select(sweeps.c.swept_at).where(forsaken, _SOMETHING_ENABLED.is_not(None)).order_by(sweeps.c.swept_at)
+    found: datetime | None = connection.execute(oldest.limit(1)).scalar_one_or_none()
+    if found is None:
+        found = connection.execute(select(func.min(sweeps.c.swept_at)).where(~forsaken)).scalar_one()
+    return found
+
+
+# Each within the other, with a limit and in the order of an index, so that no planner goes through what is elsewhere.
+_ENABLED = (
+    select(activations.c.id)
+    .where(activations.c.schedule == schedules.c.id, activations.c.ended_at.is_(None))
+    .limit(1)
+    .correlate(schedules)
+    .scalar_subquery()
+)
+_SOMETHING_ENABLED = (
+    select(schedules.c.id)
+    .where(
+        schedules.c.org_id == sweeps.c.org_id,
+        schedules.c.environment_id == sweeps.c.environment_id,
+        _ENABLED.is_not(None),
+    )
+    .order_by(schedules.c.schedule_id)
+    .limit(1)
+    .correlate(sweeps)
+    .scalar_subquery()
+)
 
 
 def _class_in(discovery: Mapping[str, Any]) -> str | None:
