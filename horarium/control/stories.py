@@ -6,6 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horarium.catalog import money
+from horarium.catalog.declarations import find_declarations
 from horarium.catalog.pages import Line
 from horarium.catalog.schedules import find_activation, find_version, require_schedule
 from horarium.catalog.versions import Version
@@ -23,14 +24,16 @@ def story(connection: Connection, scope: Scope, run_id: str) -> dict[str, Any]:
 
     `run` is its line of the ledger. `schedule` has its name, zone and contract, `activation` who enabled which version when.
     `admission` has the `decision`, when it was made, `looked_at` (the version of each declaration, by kind and name) and the
-    other facts; `objection` what spoke against it. `reservation` is what it holds or held of a budget, `dispatch` how it
-    reached its agent.
+    other facts; `objection` what spoke against it. `reservation` is what it holds or held of a budget, and `currency` the one
+    that its amounts and the run's cost are minor units of, None where no declared budget says; `dispatch` how it reached its
+    agent.
     """
     line = run(connection, scope, run_id)
     schedule = require_schedule(connection, schedule_key(scope, line.schedule_id))
     activation = find_activation(connection, schedule, line.entry.generation)
     head = find_version(connection, schedule, schedule.head_revision)
     ran = head if activation is None else find_version(connection, schedule, activation.revision)
+    held = _reservation(connection, run_id)
     return {
         "run": line_document(line),
         "schedule": {
@@ -49,7 +52,8 @@ def story(connection: Connection, scope: Scope, run_id: str) -> dict[str, Any]:
             "changed_at": instant_text(activation.changed_at),
         },
         "admission": _admission(line),
-        "reservation": _reservation(connection, run_id),
+        "reservation": held,
+        "currency": None if held is None else _currency(connection, scope, held["budget"]),
         "dispatch": _dispatch(line),
     }
 
@@ -105,6 +109,13 @@ def _reservation(connection: Connection, run_id: str) -> dict[str, Any] | None:
         "keep_until": None if held.keep_until is None else instant_text(held.keep_until),
         "remote": held.remote,
     }
+
+
+def _currency(connection: Connection, scope: Scope, budget: str) -> str | None:
+    """The currency of a budget. It stays the same once anything was counted in it."""
+    declared = find_declarations(connection, scope, {(money.BUDGET, budget)}).get((money.BUDGET, budget))
+    currency = None if declared is None else declared.facts.get("currency")
+    return currency if isinstance(currency, str) else None
 
 
 def _mapping(found: object) -> dict[str, Any]:

@@ -20,7 +20,7 @@ OTHER_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 
 
 class TestIssuer:
-    """`claims` are put over what an ID token says; `sign_with` and `headers` change how it is signed."""
+    """`claims` are put over what an ID token says, and `discovered` over what the issuer publishes; `sign_with` and `headers` change how it is signed."""
 
     __test__ = False
 
@@ -29,6 +29,7 @@ class TestIssuer:
         self.sign_with: Any = KEY
         self.algorithm = "RS256"
         self.is_up = True
+        self.discovered: dict[str, Any] = {}
         self.discovered_issuer: str | None = None
         self.answer: dict[str, Any] | None = None
         self.codes: dict[str, dict[str, str]] = {}
@@ -98,6 +99,7 @@ class TestIssuer:
             "token_endpoint": f"{self.url}/token",
             "jwks_uri": f"{self.url}/keys",
             "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+            **self.discovered,
         }
 
     def keys(self) -> dict[str, Any]:

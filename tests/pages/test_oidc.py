@@ -1,8 +1,10 @@
 """Sign-in with an issuer that really listens and signs: what lets a person in, and what never does."""
 
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -12,7 +14,7 @@ from horarium.api.pages.settings import OidcSettings, PagesSettings
 from horarium.catalog import Catalog
 from horarium.control import sessions
 from tests.api.house import make_catalog
-from tests.pages.browser import HOME, ORIGIN, Browser, Pages, text_of
+from tests.pages.browser import HOME, ORIGIN, Browser, Pages, person, text_of
 from tests.pages.issuer import CLIENT, KEY, OTHER_KEY, SECRET, TestIssuer
 
 
@@ -316,3 +318,47 @@ def test_neither_code_nor_secret_nor_token_gets_into_the_log(house, issuer, caps
     for secret in (code, SECRET, browser.cookies[house.settings.session_cookie], "eyJ"):
         assert secret not in said.out + said.err
     assert "id_token_refused" in said.out
+
+
+def sign_out(browser: Browser):
+    return browser.post("/ui/sign-out", {"form_token": browser.form_token()})
+
+
+@pytest.mark.parametrize(
+    ("end", "address"),
+    [("/leave", "/leave?client_id=horarium"), ("/leave?realm=a%20b#x", "/leave?realm=a+b&client_id=horarium")],
+)
+def test_whoever_signs_out_here_is_led_to_sign_out_there_too(house, issuer, end, address):
+    issuer.discovered = {"end_session_endpoint": issuer.url + end}
+    browser = house.browser()
+    sign_in(browser, issuer)
+    page = sign_out(browser)
+    assert page.status_code == 200
+    assert "whoever uses this browser next could come back in as you" in text_of(page)
+    assert issuer.url + address in unescape(page.text)
+    assert house.settings.session_cookie not in browser.cookies
+
+
+@pytest.mark.parametrize(
+    "end", [None, 5, "javascript:alert(1)", "ftp://id.example/", "//evil.example", "https://id.example/\u202e", "x\ny"]
+)
+def test_an_issuer_without_a_place_to_sign_out_is_named_all_the_same(house, issuer, end):
+    issuer.discovered = {"end_session_endpoint": end}
+    browser = house.browser()
+    assert sign_in(browser, issuer).status_code == 303
+    page = sign_out(browser)
+    assert "Sign out there too if others use it" in text_of(page)
+    assert re.findall(r'href="((?!/)[^"#][^"]*)"', page.text) == []
+
+
+def test_an_issuer_that_is_silent_keeps_nobody_from_signing_out(stored, issuer):
+    pages = site(stored, issuer)
+    try:
+        issuer.is_up = False
+        browser = pages.browser(person())
+        page = sign_out(browser)
+        assert page.status_code == 200
+        assert "Signed out" in text_of(page)
+        assert pages.settings.session_cookie not in browser.cookies
+    finally:
+        pages.close()

@@ -8,9 +8,12 @@ from sqlalchemy import event
 
 from horarium.api.pages import moments, words
 from horarium.api.pages.rendering import templates
+from horarium.catalog import money
+from horarium.catalog.declarations import declare
 from horarium.catalog.directory import Standing
 from horarium.control import directory
 from horarium.schedule.ledger import Disposition
+from tests.control.desk import SCOPE
 from tests.pages.browser import HOME, LOCAL, Pages, person, text_of
 from tests.pages.night import HOSTILE, MORNING, TURNING, tonight
 
@@ -436,3 +439,19 @@ def test_templates_never_switch_escaping_off():
     for name in environment.list_templates():
         source, _, _ = environment.loader.get_source(environment, name)
         assert re.findall(r"\|\s*safe|autoescape|Markup", source) == [], name
+
+
+def test_a_cost_is_told_in_the_units_that_it_is_counted_in(ada, catalog, night):
+    told = text_of(run_page(ada, "Inbox triage"))
+    assert "12 minor units As the agent reported it, in whole minor units; no declared budget says of which" in told
+    listed = ada.get(RUNS, params={"only": "runs"}).text
+    (row, *_) = [each for each in listed.split("</tr>") if "Inbox triage" in each]
+    run_id = re.search(rf'href="{RUNS}/([^"]+)"', row)[1]
+    with catalog.writing() as connection:
+        facts = {"usage_classes": [], "pays_by": "credits", "limit": 9_000, "currency": "JPY"}
+        declare(connection, SCOPE, "budget", "team", facts, version=1, everywhere=False)
+        money.reserve(connection, SCOPE, run_id, budget="team", wallet=None, amount=1_500, remote=False, now=MORNING)
+    told = text_of(run_page(ada, "Inbox triage"))
+    assert "12 minor units of JPY" in told
+    assert "1,500 minor units of JPY of the budget team" in told
+    assert "no declared budget" not in told

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from importlib import import_module
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx
 import jwt
@@ -31,6 +31,8 @@ from horarium.schedule.document import load_json
 PENDING_FOR: Final = timedelta(minutes=10)
 """How long somebody may take at the issuer."""
 ANSWER_WITHIN: Final = timedelta(seconds=10)
+_LEAVING_WITHIN: Final = timedelta(seconds=2)
+"""How long somebody who has signed out here waits to be told where to sign out there."""
 _FRESH_FOR: Final = timedelta(hours=1)
 _MAX_ANSWER: Final = 256 * 1024
 _SECRET_BYTES: Final = 32
@@ -72,6 +74,7 @@ class _Discovered:
     authorization: str
     token: str
     keys_address: str
+    end_session: str | None
     methods: tuple[str, ...]
     at: float
 
@@ -108,6 +111,23 @@ class Issuer:
                 found.authorization, state=pending.state, nonce=pending.nonce, code_verifier=pending.verifier
             )
         return str(address), pending
+
+    async def leaving(self) -> str | None:
+        """Where a browser ends the session that it has with the issuer; None where the issuer has no such place, or is silent.
+
+        See "OpenID Connect RP-Initiated Logout 1.0". No token is kept here that could say whose session it is, so the issuer
+        may ask; and where the person ends up is the issuer's.
+        """
+        try:
+            async with asyncio.timeout(_LEAVING_WITHIN.total_seconds()):
+                found = await self._discover()
+        except (TimeoutError, Unavailable):
+            return None
+        if found.end_session is None:
+            return None
+        parts = urlsplit(found.end_session)
+        query = [*parse_qsl(parts.query, keep_blank_values=True), ("client_id", self._settings.client_id)]
+        return urlunsplit(parts._replace(query=urlencode(query), fragment=""))
 
     async def finish(
         self, pending: Pending | None, *, state: str | None, code: str | None, error: str | None
@@ -254,20 +274,25 @@ class Issuer:
             raise ValueError("the document is another issuer's")
         addresses = {name: document[name] for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
         for name, address in addresses.items():
-            # As the issuer itself: over TLS, or on this machine.
-            if not isinstance(address, str) or urlsplit(address).scheme not in {
-                "https",
-                urlsplit(self._settings.issuer).scheme,
-            }:
+            if not self._may_be_asked(address):
                 raise ValueError(f"{name} is no address that may be asked")
+        leaving = document.get("end_session_endpoint")
         methods = document.get("token_endpoint_auth_methods_supported")
         return _Discovered(
             authorization=addresses["authorization_endpoint"],
             token=addresses["token_endpoint"],
             keys_address=addresses["jwks_uri"],
+            # Signing in does without it.
+            end_session=leaving if self._may_be_asked(leaving) else None,
             methods=tuple(each for each in methods if isinstance(each, str)) if isinstance(methods, list) else (),
             at=time.monotonic(),
         )
+
+    def _may_be_asked(self, address: object) -> bool:
+        """Whether something is an address like the issuer's own: over TLS, or on this machine."""
+        if not isinstance(address, str) or not address.isascii() or not address.isprintable():
+            return False
+        return urlsplit(address).scheme in {"https", urlsplit(self._settings.issuer).scheme}
 
     def _unavailable(self, error: Exception) -> Unavailable:
         _logger.warning("issuer_unavailable", issuer=self._settings.issuer, error=type(error).__name__)

@@ -137,7 +137,8 @@ async def sign_out(guest: SignedIn) -> Response:
         "signed_out", principal=f"{principal.org_id}/{principal.name}", request_id=guest.request.state.request_id
     )
     guest.request.state.session = None
-    answer = guest.site.page(guest.request, "signed_out.html")
+    leaving = None if guest.site.issuer is None else await guest.site.issuer.leaving()
+    answer = guest.site.page(guest.request, "signed_out.html", leaving=leaving)
     _drop_cookie(answer, guest.site, guest.site.settings.session_cookie)
     answer.headers["Clear-Site-Data"] = '"cache"'
     return answer
