@@ -64,6 +64,14 @@ class Polled:
     gone: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What somebody who was told something answered: a status, and `Retry-After` as it stands there."""
+
+    status: int
+    retry_after: str | None = None
+
+
 class HttpGateway:
     """Sends to destinations. `public_url` is where agents find the API of this installation."""
 
@@ -142,12 +150,13 @@ class HttpGateway:
             return False
         return httpx.codes.is_success(status)
 
-    async def tell(self, destination: Destination, message_id: str, body: bytes) -> int:
-        """Post a signed message that no run waits for, once, and return the status of the answer, of which no more is read.
+    async def tell(self, destination: Destination, message_id: str, body: bytes) -> Said:
+        """Post a signed message that no run waits for, once, and return what was answered. The body of that is not read.
 
         Raises `ForbiddenAddress`, `Misconfigured` without a secret, `NotConnectedError`, `httpx.HTTPError` or `TimeoutError`.
         """
-        return await self._send(destination, "", message_id, body=body)
+        async with self._answered(destination, "POST", "", message_id, body=body) as answer:
+            return Said(status=answer.status_code, retry_after=answer.headers.get("retry-after"))
 
     def _message(self, claim: Claim) -> Mapping[str, Any]:
         schedule, request = claim.key.activation.schedule, claim.version.configuration.run

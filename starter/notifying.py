@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from activities.addresses import ForbiddenAddress
-from activities.gateway import NotConnectedError
+from activities.gateway import NotConnectedError, Said
 from horarium.authority.declared import Destination
 from horarium.catalog import Catalog, deliveries, notifications
 from horarium.catalog.deliveries import Claimed
@@ -27,7 +27,7 @@ from horarium.control.expectations import Looked, overdue_page
 from horarium.control.notifications import MAX_ENDPOINTS, body_of, destination_of, tell_if_overdue
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import ScheduleKey, Scope
-from horarium.schedule.notifications import is_given_up, pause_after
+from horarium.schedule.notifications import asked_pause, is_given_up, pause_after
 from starter.apart import each_apart, log_failure
 
 LOOK_EVERY: Final = timedelta(seconds=1)
@@ -51,18 +51,19 @@ DEAD_KEPT: Final = timedelta(days=30)
 PRUNED_AT_ONCE: Final = 500
 _GONE: Final = 410
 
-Post = Callable[[Destination, str, bytes], Awaitable[int]]
-"""Posts a signed message under an id and returns the status of the answer, as `HttpGateway.tell` does."""
+Post = Callable[[Destination, str, bytes], Awaitable[Said]]
+"""Posts a signed message under an id and returns what was answered, as `HttpGateway.tell` does."""
 
 _logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """What a post came to: a status, or why there was none."""
+    """What a post came to: a status, or why there was none; and how long the endpoint asks to be told nothing."""
 
     status: int | None
     sentence: str
+    asked: timedelta | None = None
 
 
 @dataclass(slots=True)
@@ -171,7 +172,7 @@ class Notifier:
             )
             return False
         given_up = is_given_up(claimed.notification.kind, since=claimed.since, attempts=claimed.attempts, now=now)
-        pause = pause_after(claimed.attempts, spread=self.spread())
+        pause = max(pause_after(claimed.attempts, spread=self.spread()), answer.asked or timedelta(0))
         _logger.warning(
             "notification_dead" if given_up else "notification_not_heard",
             **about,
@@ -184,6 +185,7 @@ class Notifier:
             status=answer.status,
             error=answer.sentence,
             next_at=None if given_up else now + pause,
+            hold_until=None if answer.asked is None else now + answer.asked,
             now=now,
         )
         return False
@@ -191,7 +193,7 @@ class Notifier:
     async def _posted(self, endpoint: Endpoint, claimed: Claimed) -> _Answer:
         told = claimed.notification
         try:
-            status = await self.post(destination_of(endpoint), told.message_id, body_of(told))
+            said = await self.post(destination_of(endpoint), told.message_id, body_of(told))
         except ForbiddenAddress as error:
             return _Answer(status=None, sentence=f"The address may not be used: {error}")
         except (NotConnectedError, Misconfigured) as error:
@@ -202,7 +204,9 @@ class Notifier:
             )
         except (httpx.HTTPError, OSError) as error:
             return _Answer(status=None, sentence=f"It gave no usable answer: {type(error).__name__}.")
-        return _Answer(status=status, sentence=f"It answered with status {status}.")
+        asked = None if httpx.codes.is_success(said.status) else asked_pause(said.retry_after, now=self.now())
+        until = "" if not asked else f", and asks to be told nothing for {asked.total_seconds():.0f} seconds"
+        return _Answer(status=said.status, sentence=f"It answered with status {said.status}{until}.", asked=asked)
 
 
 def _silent(connection: Connection, scope: Scope, *, after: int, now: datetime) -> tuple[Looked, list[ScheduleKey]]:

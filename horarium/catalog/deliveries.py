@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     RowMapping,
     Select,
@@ -103,7 +104,7 @@ def todo(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> 
     )
     due = (
         select(endpoints)
-        .where(*of_environment(scope), endpoints.c.stopped_at.is_(None), waits)
+        .where(*of_environment(scope), endpoints.c.stopped_at.is_(None), _may_be_told(now), waits)
         .order_by(endpoints.c.kinds == Kind.HEARTBEAT.value, endpoints.c.id)
         .limit(limit)
     )
@@ -151,6 +152,7 @@ def claim(connection: Connection, endpoint: int, *, now: datetime, lease: timede
     due = (
         select(deliveries.c.id)
         .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING, deliveries.c.next_at <= now)
+        .where(exists().where(endpoints.c.id == endpoint, _may_be_told(now)))
         .order_by(deliveries.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -189,12 +191,19 @@ def mark_failed(
     status: int | None,
     error: str,
     next_at: datetime | None,
+    hold_until: datetime | None = None,
     now: datetime,
 ) -> None:
-    """It was not heard: try again at `next_at`, or give up where that is None."""
+    """It was not heard: try again at `next_at`, or give up where that is None.
+
+    With `hold_until` the endpoint is told nothing else before that, either.
+    """
     told = {"last_status": status, "last_error": error[:MAX_ERROR]}
     ends = {"state": DEAD, "ended_at": now} if next_at is None else {"next_at": next_at}
     connection.execute(update(deliveries).where(*_still(claimed)).values(**told, **ends))
+    if hold_until is not None:
+        of = select(deliveries.c.endpoint).where(deliveries.c.id == claimed.row).scalar_subquery()
+        connection.execute(update(endpoints).where(endpoints.c.id == of).values(held_until=hold_until))
 
 
 def mark_gone(connection: Connection, scope: Scope, endpoint: int, *, status: int, because: str, now: datetime) -> None:
@@ -289,6 +298,10 @@ def prune(connection: Connection, *, delivered_before: datetime, dead_before: da
     if told:
         connection.execute(delete(notifications).where(notifications.c.id.in_(told)))
     return len(gone) + len(told)
+
+
+def _may_be_told(now: datetime) -> ColumnElement[bool]:
+    return or_(endpoints.c.held_until.is_(None), endpoints.c.held_until <= now)
 
 
 def _unspread(scope: Scope, *, limit: int) -> Select[Any]:

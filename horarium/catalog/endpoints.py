@@ -101,6 +101,7 @@ def put_endpoint(
         "declared_by": by,
         "stopped_at": None,
         "stopped_because": None,
+        "held_until": None,
     }
     before = find_endpoint(connection, scope, name)
     if before is None:

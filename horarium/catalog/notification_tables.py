@@ -39,6 +39,8 @@ endpoints = Table(
     Column("stopped_at", Instant),
     Column("stopped_because", Text),
     Column("delivered_at", Instant),
+    # It asked to be told nothing before.
+    Column("held_until", Instant),
     UniqueConstraint("org_id", "environment_id", "name"),
 )
 

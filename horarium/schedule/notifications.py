@@ -3,8 +3,10 @@
 A notification is written down in the transaction that makes it true, and sent afterwards, at least once.
 """
 
+import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -48,6 +50,7 @@ HEARTBEAT_GIVE_UP_AFTER: Final = timedelta(hours=1)
 """The same of a heartbeat, which says nothing any more once it is old."""
 MOST_ATTEMPTS: Final = 100
 """More than the pauses leave room for, so that a clock that is set back does not try for ever."""
+_SECONDS: Final = re.compile(r"[0-9]+")
 
 
 def kind_of(disposition: Disposition, reason: Reason | None) -> Kind | None:
@@ -79,6 +82,24 @@ def pause_after(attempts: int, *, spread: float) -> timedelta:
     assert 0 <= spread <= 1
     longest = FIRST_PAUSE * 2 ** min(attempts - 1, 20)
     return min(longest, LONGEST_PAUSE) * (1 - spread / 2)
+
+
+def asked_pause(retry_after: str | None, *, now: datetime) -> timedelta | None:
+    """How long a receiver asks to be told nothing, by its header `Retry-After`: seconds, or a date as RFC 9110 has it.
+
+    At most an hour. None where it asks for nothing, or for what is neither.
+    """
+    text = (retry_after or "").strip()
+    if _SECONDS.fullmatch(text):
+        # As many digits as an hour has, and more than that is an hour.
+        asked = timedelta(seconds=int(text.lstrip("0")[:6] or "0"))
+    else:
+        try:
+            at = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):
+            return None
+        asked = (at if at.tzinfo is not None else at.replace(tzinfo=UTC)) - now
+    return max(timedelta(0), min(asked, LONGEST_PAUSE))
 
 
 def is_given_up(kind: Kind, *, since: datetime, attempts: int, now: datetime) -> bool:

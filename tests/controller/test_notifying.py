@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from activities.gateway import HttpGateway
+from activities.gateway import HttpGateway, Said
 from horarium.authority.signing import Keys, verify
 from horarium.catalog import Catalog, endpoints
 from horarium.catalog.deliveries import find_dead, list_dead, send_again
@@ -162,6 +162,60 @@ async def test_a_receiver_that_fails_twice_is_told_again_later_each_time_under_t
     assert scene.states() == [("delivered", 3, 202)]
 
 
+def asks_for(pause: str, status: str = "503 Service Unavailable") -> bytes:
+    return f"HTTP/1.1 {status}\r\nRetry-After: {pause}\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [asks_for("600"), asks_for("Mon, 30 Nov 2026 12:11:10 GMT", "429 Too Many Requests")],
+    ids=["seconds", "a date"],
+)
+async def test_a_receiver_that_asks_to_be_left_alone_is_and_nobody_else_for_it(catalog, busy):
+    scene = Scene(catalog)
+    async with receiver(in_turn(busy, OK)) as there, receiver(says(OK)) as other:
+        scene.listen(there.url())
+        scene.listen(other.url(), name="other")
+        loop = scene.fail()
+        notifier = scene.notifier()
+        await scene.turn(notifier)
+        scene.fail(120, loop)
+        for _ in range(3):
+            await scene.turn(notifier, after=timedelta(seconds=199))
+        await scene.turn(scene.notifier())  # whoever else tells heeds it too
+        assert (len(there.requests), len(other.requests)) == (1, 2)
+        (shown,) = (each for each in await documents(scene) if each["name"] == "pager")
+        assert shown["last_error"].endswith("and asks to be told nothing for 600 seconds.")
+        await scene.turn(notifier, after=timedelta(seconds=3))
+    assert len(there.requests) == 3
+    assert len(set(ids(there))) == 2
+    assert {state for state, _, _ in scene.states()} == {"delivered"}
+
+
+async def test_a_receiver_that_asks_for_ever_is_left_alone_for_an_hour_and_one_that_is_declared_again_at_once_told(
+    catalog,
+):
+    scene = Scene(catalog)
+    async with receiver(in_turn(asks_for("9" * 30), asks_for("9" * 30), OK)) as there:
+        scene.listen(there.url())
+        loop = scene.fail()
+        notifier = scene.notifier()
+        await scene.turn(notifier)
+        await scene.turn(notifier, after=timedelta(minutes=59))
+        assert len(there.requests) == 1
+        await scene.turn(notifier, after=timedelta(minutes=2))
+        assert len(there.requests) == 2
+        scene.fail(120, loop)
+        scene.listen(there.url())
+        await scene.turn(notifier)
+    assert len(there.requests) == 3
+    assert scene.states() == [("waiting", 2, 503), ("delivered", 1, 202)]
+
+
+async def documents(scene: Scene) -> list[dict[str, Any]]:
+    return (await scene.catalog.read(endpoints_document, SCOPE))["endpoints"]
+
+
 async def test_what_nobody_hears_for_a_day_is_a_dead_letter_that_can_be_sent_again(catalog):
     scene = Scene(catalog)
     answers = [BROKEN]
@@ -196,7 +250,7 @@ async def test_whoever_dies_between_the_post_and_writing_it_down_is_followed_by_
         scene.listen(there.url())
         scene.fail()
 
-        async def posts_and_dies(*message: Any) -> int:
+        async def posts_and_dies(*message: Any) -> Said:
             await scene.post(*message)
             raise asyncio.CancelledError
 

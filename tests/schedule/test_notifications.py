@@ -13,6 +13,7 @@ from horarium.schedule.notifications import (
     GIVE_UP_AFTER,
     MOST_ATTEMPTS,
     Kind,
+    asked_pause,
     is_given_up,
     kind_of,
     kinds_of_text,
@@ -59,6 +60,41 @@ def test_a_pause_doubles_up_to_an_hour_and_chance_takes_away_up_to_half(attempts
     assert whole / 2 <= pause_after(attempts, spread=spread) <= whole
     assert pause_after(attempts, spread=0) == whole
     assert pause_after(attempts, spread=1) == whole / 2
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("0", 0),
+        ("30", 30),
+        (" 0030 ", 30),
+        ("3600", 3_600),
+        ("3601", 3_600),
+        ("9" * 5_000, 3_600),
+        ("Mon, 30 Nov 2026 12:00:45 GMT", 45),
+        ("Mon, 30 Nov 2026 12:00:45 -0000", 45),
+        ("Monday, 30-Nov-26 12:00:45 GMT", 45),
+        ("Mon Nov 30 12:00:45 2026", 45),
+        ("Mon, 30 Nov 2026 11:00:00 GMT", 0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3_600),
+    ],
+)
+def test_a_receiver_may_ask_for_a_pause_of_an_hour_at_the_most(said, seconds):
+    assert asked_pause(said, now=NOON) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [None, "", "soon", "-1", "1.5", "1e3", "\u0661\u0662", "Mon, 30 Feb 2026 12:00:45 GMT", "Mon, 99 Nov 2026", "\0"],
+)
+def test_what_is_no_pause_asks_for_none(said):
+    assert asked_pause(said, now=NOON) is None
+
+
+@given(st.text())
+def test_whatever_a_receiver_says_is_a_pause_that_can_be_made_or_none(said):
+    asked = asked_pause(said, now=NOON)
+    assert asked is None or timedelta(0) <= asked <= HOUR
 
 
 @pytest.mark.parametrize("spread", [0, 1])

@@ -128,6 +128,7 @@ def _make_notifications() -> None:
         sa.Column("stopped_at", Instant(), nullable=True),
         sa.Column("stopped_because", sa.Text(), nullable=True),
         sa.Column("delivered_at", Instant(), nullable=True),
+        sa.Column("held_until", Instant(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_endpoints")),
         sa.UniqueConstraint("org_id", "environment_id", "name", name=op.f("uq_endpoints_org_id_environment_id_name")),
     )
