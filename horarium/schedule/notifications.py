@@ -80,7 +80,7 @@ def pause_after(attempts: int, *, spread: float) -> timedelta:
     """
     assert attempts >= 1
     assert 0 <= spread <= 1
-    longest = FIRST_PAUSE * 2 ** min(attempts - 1, 20)
+    longest: timedelta = FIRST_PAUSE * 2 ** min(attempts - 1, 20)
     return min(longest, LONGEST_PAUSE) * (1 - spread / 2)
 
 
