@@ -16,11 +16,12 @@ from benchmarks import api_speed, calendar_speed, cost, fairness, growth, scale,
 from benchmarks.capacity import refreshed
 from benchmarks.growth_plot import drawn
 from benchmarks.machine import machine
+from benchmarks.pages import put_into
 from benchmarks.progress import tell
 from benchmarks.records import Line, Records, read
 from benchmarks.session import Session, Suite
 from benchmarks.size import FULL, SHORT, chosen
-from benchmarks.tables import markdown, put_into, text_table
+from benchmarks.tables import markdown, text_table
 from horarium.errors import Misconfigured
 
 SUITES: Final[Mapping[str, Suite]] = {
@@ -58,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the figures there")
     parser.add_argument("--table", type=Path, metavar="FILE", help="measure nothing; show what is kept there")
     parser.add_argument("--markdown", action="store_true", help="with --table: as Markdown")
-    parser.add_argument("--into", type=Path, metavar="PAGE", help="with --table: between the markers of that page")
+    into = "with --table: between the markers of that page, which say how much; as often as there are pages"
+    parser.add_argument("--into", type=Path, metavar="PAGE", action="append", default=[], help=into)
     parser.add_argument("--capacity", type=Path, metavar="PAGE", help="with --table: into the arithmetic of that page")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="with --table: draw how costs grow")
     return parser
@@ -81,12 +83,12 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     lines = sorted(read(options.table), key=lambda line: list(SUITES).index(line["suite"]))
-    if options.plot:
-        options.plot.write_text(drawn(lines))
-    if options.into:
-        options.into.write_text(put_into(options.into.read_text(), markdown(lines)))
+    for page in options.into:
+        page.write_text(put_into(page.read_text(), lines))
     if options.capacity:
         options.capacity.write_text(refreshed(options.capacity.read_text(), lines))
+    if options.plot:  # the last one, since there may be nothing to draw
+        options.plot.write_text(drawn(lines))
     if not options.plot and not options.into and not options.capacity:
         print(markdown(lines) if options.markdown else text_table(lines), end="")
     return 0

@@ -4,6 +4,7 @@ import os
 import platform
 import sqlite3
 import subprocess
+from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,9 +38,13 @@ def machine() -> Machine:
     }
 
 
-def told(of: Machine) -> str:
-    """A machine as a sentence tells it."""
-    return ", ".join(f"{name} {value}" for name, value in of.items())
+def told(machines: Iterable[Machine]) -> str:
+    """Machines as a sentence tells them: what they have in common once, and what differs one after the other."""
+    values: dict[str, dict[str, None]] = {}
+    for machine in machines:
+        for name, value in machine.items():
+            values.setdefault(name, {})[value] = None
+    return ", ".join(f"{name} {' and '.join(each)}" for name, each in values.items())
 
 
 def _cpu_model(cpuinfo: Path) -> str:

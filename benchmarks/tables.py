@@ -1,4 +1,4 @@
-"""Figures as tables: aligned for a terminal, and as Markdown for the README."""
+"""Every figure in a table: aligned for a terminal, and as Markdown for a page."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -7,11 +7,6 @@ from typing import Final
 from benchmarks.machine import told
 from benchmarks.records import Line
 from benchmarks.size import FULL
-from horarium.errors import Misconfigured
-
-BEGIN: Final = "<!-- figures: python -m benchmarks --table build/bench.jsonl --into README.md -->"
-END: Final = "<!-- end of figures -->"
-"""What is between the two in the README is not written by hand."""
 
 _HEAD: Final = ("figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "runs", "spread", "growth")
 _HOLDS: Final = {True: "yes", False: "NO", None: ""}
@@ -26,38 +21,26 @@ def text_table(lines: Iterable[Line]) -> str:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """What a page shows: the machine and the day, and for each suite a table that unfolds.
+    """What a page of all figures shows: the machine and the day, and a table for each suite.
 
     A suite that was measured elsewhere than the others, or on another day, says so by itself; one that was not measured at full
     size says that its figures are none.
     """
     suites = {suite: list(several) for suite, several in groupby(lines, key=lambda line: line["suite"])}
-    measured = {suite: _measured(several) for suite, several in suites.items()}
-    together = len(set(measured.values())) == 1
-    parts = [f"Measured {next(iter(measured.values()))}.\n"] if together else []
+    each = {suite: measured(several) for suite, several in suites.items()}
+    together = len(set(each.values())) == 1
+    parts = [f"Measured {next(iter(each.values()))}.\n"] if together else []
     for suite, several in suites.items():
-        about = "" if together else f", measured {measured[suite]}"
-        parts.append(
-            f"<details><summary><b>{suite}</b>: {_kept(several)}{about}</summary>\n\n{_markdown_table(several)}\n</details>\n"
-        )
+        about = "" if together else f", measured {each[suite]}"
+        parts.append(f"## {suite}\n\n{_kept(several)}{about}.\n\n{_markdown_table(several)}")
     return "\n".join(parts)
 
 
-def put_into(page: str, table: str) -> str:
-    """A page with this table between its markers. Raises `Misconfigured` where it has not both of them once."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in rest or END in after:
-        raise Misconfigured(f"The page has not both of the lines {BEGIN!r} and {END!r}, once each.")
-    return f"{before}{BEGIN}\n\n{table}\n{END}{after}"
-
-
-def _measured(lines: Sequence[Line]) -> str:
+def measured(lines: Sequence[Line]) -> str:
     """When, where and how much, each told once."""
     days = " and ".join(sorted({line["day"] for line in lines}))
-    machines = "; ".join(dict.fromkeys(told(line["machine"]) for line in lines))
     short = "" if all(line["size"] == FULL for line in lines) else ", *in a short run, whose figures are none*"
-    return f"on {days}{short} ({machines})"
+    return f"on {days}{short} ({told(line['machine'] for line in lines)})"
 
 
 def _kept(lines: Sequence[Line]) -> str:
@@ -69,9 +52,13 @@ def _kept(lines: Sequence[Line]) -> str:
 def _markdown_table(lines: Sequence[Line]) -> str:
     rows = [_row(line) for line in lines]
     used = [column for column in range(len(_HEAD)) if any(row[column] for row in rows)]
-    rule = ["---"] * len(used)
-    shown = [[row[column] for column in used] for row in (_HEAD, *rows)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in (shown[0], rule, *shown[1:]))
+    head, *shown = ([row[column] for column in used] for row in (_HEAD, *rows))
+    return pipes(head, shown)
+
+
+def pipes(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
 
 
 def _row(line: Line) -> tuple[str, ...]:

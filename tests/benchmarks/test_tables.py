@@ -1,4 +1,4 @@
-"""The tables say what was measured, and the README's is of the figures that this code measures."""
+"""The tables say what was measured, and those of our pages are of the figures that this code measures."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,15 @@ import pytest
 from benchmarks.__main__ import SUITES, main
 from benchmarks.figures import Budget, Figure, plain_names
 from benchmarks.growth_plot import drawn
+from benchmarks.headlines import HEADLINES, TOLD_AT_MOST, short
+from benchmarks.machine import told
+from benchmarks.pages import END, SHORT_BEGIN, WHOLE_BEGIN, between, put_into
 from benchmarks.records import Records, read
-from benchmarks.tables import BEGIN, END, markdown, number, put_into, text_table
+from benchmarks.tables import markdown, number, text_table
 from horarium.errors import Misconfigured
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README, ALL = (ROOT / "README.md").read_text(), (ROOT / "deploy" / "FIGURES.md").read_text()
 MACHINE = {"cores": "2", "CPU": "one"}
 FIGURE = Figure(
     name="it", unit="ms", ours=1234.5, peer="that", peer_value=8.0, budget=Budget(greatest=5), runs=2, spread=0.256
@@ -27,6 +31,10 @@ GROWN = Figure(
     plot="1 ██ 1.1 ms",
     points=((1_000, 1.0), (10_000, 1.05), (100_000, 1.1)),
 )
+
+
+def made(**values):
+    return Figure(**{"name": "it", "unit": "ms", "ours": 1.0, "runs": 2, "spread": 0.1} | values)
 
 
 @pytest.fixture
@@ -50,11 +58,12 @@ def test_a_table_for_people_leaves_out_what_nothing_is_in(lines):
 
 def test_markdown_tells_the_machine_and_that_a_short_run_has_no_figures(lines):
     full = markdown(lines(FIGURE))
-    assert "<b>calendar</b>: 1 figures, 0 of 1 budgets kept</summary>" in full
+    assert "## calendar\n\n1 figures, 0 of 1 budgets kept.\n" in full
     assert "(cores 2, CPU one)" in full
     assert "| it | ms | 1,234 | that | 8 | 0.0x | < 5 | NO | 2 | 26% |" in full.splitlines()
     assert "figures are none" not in full
     assert "figures are none" in markdown(lines(FIGURE, size="short"))
+    assert "figures are none" in short(lines(FIGURE, size="short"))
 
 
 def test_where_it_was_measured_is_told_once_if_it_is_the_same_for_all_and_by_each_suite_otherwise(lines):
@@ -63,19 +72,61 @@ def test_where_it_was_measured_is_told_once_if_it_is_the_same_for_all_and_by_eac
     assert together.startswith("Measured on 20")
     assert together.count("cores 2") == 1
     apart = markdown(lines(GROWN, suite="growth", size="short"))
-    assert apart.startswith("<details>")
+    assert apart.startswith("## calendar")
     assert apart.count("cores 2") == 2
     assert apart.count("figures are none") == 1
 
 
-def test_the_table_goes_between_the_markers_and_nowhere_else(lines):
-    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    changed = put_into(page, "new")
-    assert changed == f"before\n{BEGIN}\n\nnew\n{END}\nafter\n"
-    assert put_into(changed, "new") == changed
-    for wrong in ("", BEGIN, END, f"{END}{BEGIN}", page + BEGIN, page + page):
-        with pytest.raises(Misconfigured, match="once each"):
-            put_into(wrong, "new")
+def test_of_several_machines_what_they_have_in_common_is_told_once():
+    assert told([MACHINE, {**MACHINE, "CPU": "another"}, MACHINE]) == "cores 2, CPU one and another"
+
+
+def test_what_is_not_kept_is_told_before_all_else(lines):
+    figures = [made(name="after: every minute", peer="croniter", peer_value=10.0, budget=Budget(least_ratio=20))]
+    told_first = short(lines(*figures, made(name="after: 30 February", budget=Budget(at_most=5)))).splitlines()
+    assert told_first[2:6] == [
+        "**1 of 2 budgets are not kept:**",
+        "",
+        "- after: every minute: 1 ms, 10.0x beside croniter; the budget is >= 20x",
+        "",
+    ]
+    kept = short(
+        lines(made(name="after: every minute", peer="croniter", peer_value=20.0, budget=Budget(least_ratio=20)))
+    )
+    assert kept.splitlines()[2:4] == ["**All 1 budgets are kept.**", ""]
+    many = [made(name=f"{number}", budget=Budget(at_most=0)) for number in range(TOLD_AT_MOST + 2)]
+    assert "\n- and 2 more, each marked with NO in its table\n" in short(lines(*many))
+
+
+def test_a_row_sums_up_all_that_ask_the_same(lines):
+    figures = [
+        made(name=f"after: every {name}", ours=ours, peer="croniter", peer_value=60.0, budget=Budget(least_ratio=20))
+        for name, ours in (("minute", 1.0), ("second", 4.0), ("15 s", 2.0))
+    ]
+    rows = short(lines(*figures)).splitlines()
+    row = "| Next instant of a calendar, beside croniter | 1 to 4 ms | croniter | 15.0x to 60.0x | >= 20x | **NO**, 2 of 3 |"
+    assert row in rows
+    assert "| Next instant of a calendar, beside cronsim | not measured |  |  |  |  |" in rows
+
+
+def test_the_short_table_is_short(lines):
+    rows = short(lines(FIGURE)).splitlines()
+    assert len(HEADLINES) < len(rows) <= 40
+
+
+def test_figures_go_between_the_lines_of_a_page_and_nowhere_else(lines):
+    for begin, shown in ((SHORT_BEGIN, short), (WHOLE_BEGIN, markdown)):
+        page, figures = f"before\n{begin}\nold\n{END}\nafter\n", lines(FIGURE)
+        changed = put_into(page, figures)
+        assert changed == f"before\n{begin}\n\n{shown(figures)}\n{END}\nafter\n"
+        assert between(changed) == f"\n\n{shown(figures)}\n"
+        assert put_into(changed, figures) == changed
+        for wrong in (begin, f"{END}{begin}", page + begin, page + page):
+            with pytest.raises(Misconfigured, match="once each"):
+                put_into(wrong, figures)
+    for wrong in ("", END, SHORT_BEGIN + WHOLE_BEGIN + END):
+        with pytest.raises(Misconfigured, match="has to have one of the lines"):
+            put_into(wrong, lines(FIGURE))
 
 
 @pytest.mark.parametrize(
@@ -88,26 +139,66 @@ def test_numbers_have_no_exponents(value, text):
 
 def test_the_command_shows_what_was_kept(lines, tmp_path, capsys):
     lines(GROWN, suite="growth")
-    file, page, plot = tmp_path / "bench.jsonl", tmp_path / "page.md", tmp_path / "growth.svg"
-    page.write_text(f"{BEGIN}\n{END}\n")
-    assert main(["--table", str(file), "--into", str(page), "--plot", str(plot)]) == 0
-    assert "step by schedules on SQLite" in page.read_text()
+    file, page, whole, plot = (tmp_path / name for name in ("bench.jsonl", "page.md", "whole.md", "growth.svg"))
+    page.write_text(f"{SHORT_BEGIN}\n{END}\n")
+    whole.write_text(f"{WHOLE_BEGIN}\n{END}\n")
+    assert main(["--table", str(file), "--into", str(page), "--into", str(whole), "--plot", str(plot)]) == 0
+    assert "| Growth with what is stored, on SQLite | 0.02 exponent |" in page.read_text()
+    assert "| step by schedules on SQLite |" in whole.read_text()
     assert plot.read_text().startswith("<svg")
     assert main(["--table", str(file)]) == 0
     assert main(["--table", str(file), "--markdown"]) == 0
     assert "| step by schedules on SQLite |" in capsys.readouterr().out
 
 
-def test_the_readme_shows_the_figures_that_are_measured(monkeypatch):
-    """Where a figure is renamed, added or dropped, `make bench` has to be run for its suite, and put into the README."""
+def test_where_there_is_nothing_to_draw_the_pages_have_their_figures_anyway(lines, tmp_path, capsys):
+    lines(FIGURE)
+    page = tmp_path / "page.md"
+    page.write_text(f"{WHOLE_BEGIN}\n{END}\n")
+    given = ["--table", str(tmp_path / "bench.jsonl"), "--plot", str(tmp_path / "growth.svg"), "--into", str(page)]
+    assert main(given) == 2
+    assert "| it |" in page.read_text()
+    assert "no figure of the suite growth" in capsys.readouterr().err
+
+
+def test_the_page_of_all_figures_shows_those_that_are_measured(monkeypatch):
+    """Where a figure is renamed, added or dropped, `make bench` has to be run for its suite, and put into the page."""
     monkeypatch.delenv("HORARIUM_BENCH", raising=False)
-    put_into(README, "")  # there is one place for it
-    shown = README.partition(BEGIN)[2].partition(END)[0]
-    suites = re.split(r"<summary><b>(\w+)</b>", shown)[1:]
+    suites = re.split(r"^## (\w+)$", between(ALL), flags=re.MULTILINE)[1:]
     assert "calendar" in suites[::2]
     for suite, table in zip(suites[::2], suites[1::2], strict=True):
         rows = re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)[2:]
         assert plain_names(rows) == plain_names(SUITES[suite].names()), suite
+
+
+def test_the_readme_shows_each_headline_and_both_pages_are_of_the_same_figures():
+    """After a change: `python -m benchmarks --table build/bench.jsonl --into README.md --into deploy/FIGURES.md`."""
+    rows = re.findall(r"^\| ([^|]+?) \| [^-]", between(README), re.MULTILINE)
+    assert rows == [each.asked for each in HEADLINES]
+    in_all = [tuple(map(int, found)) for found in re.findall(r"(\d+) of (\d+) budgets kept", between(ALL))]
+    kept, of = (sum(numbers) for numbers in zip(*in_all, strict=True))
+    told_there = f"**{of - kept} of {of} budgets are not kept:**" if kept < of else f"**All {of} budgets are kept.**"
+    assert told_there in between(README)
+
+
+def test_each_headline_is_of_figures_that_there_are_and_each_budget_is_of_a_headline(monkeypatch):
+    monkeypatch.delenv("HORARIUM_BENCH", raising=False)
+    for headline in HEADLINES:
+        names = SUITES[headline.suite].names()
+        assert any(re.fullmatch(headline.figures, name) for name in names), headline
+    suite, head, untold = "", [], []
+    for row in between(ALL).splitlines():
+        if row.startswith("## "):
+            suite = row.removeprefix("## ")
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if cells[0] == "figure":
+            head = cells
+        elif row.startswith("| ") and "---" not in row:
+            line = {"suite": suite, "name": cells[0], **dict(zip(head, cells, strict=True))}
+            line.setdefault("peer", "")
+            if line.get("budget") and not any(headline.answers(line) for headline in HEADLINES):
+                untold.append(line)
+    assert untold == []
 
 
 def test_no_two_figures_have_the_same_name(monkeypatch):
