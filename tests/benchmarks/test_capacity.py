@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cost, starts
+from benchmarks import cost, scale, starts
 from benchmarks.capacity import SCHEDULES, computed, refreshed, sources
 from benchmarks.figures import plain_names
 from horarium.catalog.engine import READERS
@@ -40,7 +40,7 @@ def test_its_columns_are_for_the_numbers_that_its_head_names():
 
 def test_what_it_calls_measured_is_a_figure_of_the_suites(monkeypatch):
     monkeypatch.delenv("HORARIUM_BENCH", raising=False)
-    assert set(sources(PAGE).values()) <= set(plain_names([*cost.names(), *starts.names()]))
+    assert set(sources(PAGE).values()) <= set(plain_names([*cost.names(), *starts.names(), *scale.names()]))
 
 
 @pytest.mark.parametrize(
