@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 
 import structlog
 import uvicorn
@@ -23,8 +24,9 @@ from starter.connections import Connection
 from starter.hands import TemporalHands
 from starter.keys import load_key, verification_key
 from starter.ports import listen
-from worker.connection import temporal_namespace
+from worker.connection import connect, temporal_namespace
 from worker.logs import tell
+from worker.metrics import SdkFigures
 from worker.processes import open_catalog, until_told
 from worker.settings import Settings
 from worker.starts import totals_told
@@ -60,7 +62,8 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
     catalog = open_catalog(settings)
     try:
         listener = listener_at(host, port)
-        async with TemporalHands() as hands:
+        sdk = SdkFigures()
+        async with TemporalHands(connecting=partial(connect, runtime=sdk.runtime)) as hands:
             app = create_app(
                 catalog,
                 authority,
@@ -71,6 +74,7 @@ async def serve(settings: Settings, *, host: str, port: int) -> None:
                 operator_scope=settings.api.operator_scope or OPERATOR_SCOPE,
                 ceilings=settings.ceilings,
                 pages=_pages(settings, temporal_namespace()),
+                more_figures=sdk.read,
                 version=importlib.metadata.version("horarium"),
             )
             await serve_app(app, listener)

@@ -1,4 +1,4 @@
-"""The figures of a process without an API: ours, the machine's and the Temporal SDK's, at one small address.
+"""The figures of a process: ours, the machine's and the Temporal SDK's; of one without an API at one small address.
 
 `GET /metrics`, as Prometheus asks. It is served by the process's own event loop, so an answer also says that the loop goes on;
 what probes a container may ask here.
@@ -47,18 +47,16 @@ class ProcessMetrics:
 
     def __init__(self, address: MetricsAddress | None) -> None:
         self._address = address
-        self._sdk_port: int | None = None
-        self.runtime: Runtime | None = None
-        if address is not None:
-            self.runtime, self._sdk_port = _counting_runtime()
+        self._sdk = None if address is None else SdkFigures()
+        self.runtime: Runtime | None = None if self._sdk is None else self._sdk.runtime
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[MetricsAddress | None]:
         """Serve them while the block runs, at the address that it is given."""
-        if self._address is None:
+        if self._address is None or self._sdk is None:
             yield None
             return
-        endpoint = _Endpoint(self._sdk_port)
+        endpoint = _Endpoint(self._sdk)
         server = await _listen(endpoint, self._address)
         host, port = server.sockets[0].getsockname()[:2]
         _logger.info("metrics_served", host=host, port=port, path="/metrics")
@@ -72,12 +70,11 @@ class ProcessMetrics:
 class _Endpoint:
     """Answers one question a connection, and holds few of them."""
 
-    def __init__(self, sdk_port: int | None) -> None:
-        self._sdk_port = sdk_port
+    def __init__(self, sdk: "SdkFigures") -> None:
+        self._sdk = sdk
         self._machine = CollectorRegistry()
         ProcessCollector(registry=self._machine)
         self._open: set[asyncio.Task[None]] = set()
-        self._sdk_is_silent = False
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer, and close."""
@@ -112,21 +109,30 @@ class _Endpoint:
         return _response("200 OK", page, body=method == b"GET")
 
     async def _page(self) -> bytes:
-        return generate_latest(PROCESS) + generate_latest(self._machine) + await self._sdk()
+        return generate_latest(PROCESS) + generate_latest(self._machine) + await self._sdk.read()
 
-    async def _sdk(self) -> bytes:
-        """What the SDK tells. Our own figures are worth the more where it tells nothing."""
-        if self._sdk_port is None:
-            return b""
+
+class SdkFigures:
+    """What Temporal's SDK counts of the clients that are made with `runtime`.
+
+    It tells at a port of this machine's loopback, which is opened for it. Raises `Misconfigured` where that cannot be.
+    """
+
+    def __init__(self) -> None:
+        self.runtime, self._port = _counting_runtime()
+        self._is_silent = False
+
+    async def read(self) -> bytes:
+        """What it tells now, as Prometheus reads it. Empty where it tells nothing: our own figures are worth the more then."""
         try:
             async with asyncio.timeout(SDK_WITHIN.total_seconds()):
-                told = await _fetch(self._sdk_port)
+                told = await _fetch(self._port)
         except (OSError, TimeoutError, ValueError) as error:
-            if not self._sdk_is_silent:
+            if not self._is_silent:
                 _logger.warning("sdk_tells_no_metrics", error=repr(error))
-            self._sdk_is_silent = True
+            self._is_silent = True
             return b""
-        self._sdk_is_silent = False
+        self._is_silent = False
         return told if told.endswith(b"\n") else told + b"\n"
 
 

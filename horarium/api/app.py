@@ -36,7 +36,7 @@ from horarium.api.routes import (
     v0,
 )
 from horarium.api.routes import authority as authority_routes
-from horarium.api.service import Service
+from horarium.api.service import MoreFigures, Service
 from horarium.api.tokens import TokenVerifier
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
@@ -88,13 +88,15 @@ def create_app(
     operator_scope: str = OPERATOR_SCOPE,
     ceilings: Ceilings = USUAL,
     pages: PagesSettings | None = None,
+    more_figures: MoreFigures | None = None,
     version: str = "unknown",
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> FastAPI:
     """The application over a catalog, which stays the caller's to close.
 
     `hands` reach Temporal; without them everything works that needs no run to be told anything. `pages` says where people find
-    the pages and how they sign in; without it nobody can. `now` is the clock.
+    the pages and how they sign in; without it nobody can. `more_figures` are what else the process
+    tells of itself. `now` is the clock.
     """
     service = Service(
         catalog=catalog,
@@ -105,6 +107,7 @@ def create_app(
         required_scope=required_scope,
         operator_scope=operator_scope,
         ceilings=ceilings,
+        more_figures=more_figures,
         version=version,
         now=now,
     )

@@ -31,6 +31,8 @@ from horarium.schedule.identity import NAME, Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
+MoreFigures = Callable[[], Awaitable[bytes]]
+"""Figures of this process that others in it count, as Prometheus reads them."""
 BEGINS_WITHIN = timedelta(seconds=10)
 """How long a change waits for its turn at the catalog. Each one before it may wait for a lock as long as the catalog does, and
 a client that has given up does not know what became of its change.
@@ -46,7 +48,7 @@ class Service:
     """One API process.
 
     `required_scope` is what a token must hold for every operation on schedules, `operator_scope` for what operators do.
-    `ceilings` bound what may be enabled here.
+    `ceilings` bound what may be enabled here. `more_figures` are shown behind those of the API.
     """
 
     catalog: Catalog
@@ -58,6 +60,7 @@ class Service:
     version: str
     operator_scope: str = OPERATOR_SCOPE
     ceilings: Ceilings = USUAL
+    more_figures: MoreFigures | None = None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     metrics: Metrics = field(default_factory=Metrics)
     counts: Counts[Mapping[str, int]] = field(default_factory=Counts)

@@ -76,4 +76,6 @@ async def metrics(service: Peer) -> Response:
         told.findings = await service.findings.get(lambda: service.read(findings.totals))
         told.figures = await service.figures.get(lambda: service.read(read_figures, now=now))
         told.expectations = await service.overdue.get(lambda: service.read(service.expectations.look, now=now))
-    return Response(service.metrics.page(told, now=now), media_type=MEDIA_TYPE)
+    page = service.metrics.page(told, now=now)
+    more = b"" if service.more_figures is None else await service.more_figures()
+    return Response(page + more, media_type=MEDIA_TYPE)
