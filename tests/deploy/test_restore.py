@@ -15,7 +15,7 @@ import pytest
 from horarium.catalog import Catalog
 from horarium.control.audit import audit, document
 from tests.deploy.runbook import BLOCKS
-from tests.end_to_end.installation import USUAL, Installation, installation, now, until
+from tests.end_to_end.installation import FEWEST, Installation, installation, now, until
 from tests.postgres.databases import KINDS
 
 pytestmark = pytest.mark.server
@@ -57,7 +57,7 @@ def test_what_is_restored_goes_on_and_nothing_runs_twice(kind, tmp_path, request
 async def _restored(server, folder: Path) -> None:
     url = None if server is None else server.url(server.create_database())
     programs = "" if server is None else str(server._programs)
-    async with AsyncExitStack() as stack, installation(folder / "data", catalog_url=url) as it:
+    async with AsyncExitStack() as stack, installation(folder / "data", parts=FEWEST, catalog_url=url) as it:
         key = await it.published(every=2)
         await it.enabled(key)
         await it.until_closed(key, 3)
@@ -65,9 +65,8 @@ async def _restored(server, folder: Path) -> None:
         kind = "sqlite" if url is None else "postgresql"
         run(f"back up {kind}", folder, it, programs, CATALOG=libpq(url or ""))
         begun = len(it.begun(key))
-        await until(lambda: len(it.begun(key)) >= begun + 3, "runs that the backup does not know")
-        for part in USUAL:
-            await it.stop(part)
+        await until(lambda: len(it.begun(key)) >= begun + 2, "runs that the backup does not know")
+        await asyncio.gather(*map(it.stop, FEWEST))
         it.catalog.close()
         restored = ""
         if server is not None:
@@ -80,15 +79,15 @@ async def _restored(server, folder: Path) -> None:
         assert kept <= len(it.rows(key)) < len(it.begun(key))
         run("hold back", folder, it, programs)
         back = now()
-        for part in USUAL:
-            await it.start(part)
+        await asyncio.gather(*map(it.start, FEWEST))
         await until(
             lambda: (
                 max(entry.last_at for entry, _ in it.rows(key)) >= back
                 and all(entry.closed_at for entry, _ in it.rows(key) if entry.first_at < back)
             ),
             lambda: f"an answer for each instant until {back}; the ledger says {it.told(key)}",
-            within=300,  # a run whose workflow is closed already is found to be lost, and not told so
+            # A run whose workflow is closed already is found to be lost, and not told so: ten seconds and a sweep for each.
+            within=300,
         )
         result = await it.catalog.read(audit, key, now=now() - timedelta(seconds=5), grace=timedelta(0))
         assert result.clean, document(result)

@@ -37,6 +37,7 @@ AGENTS = "tests.end_to_end.agents"
 PARTS: Mapping[str, tuple[str, ...]] = {
     "schedules": ("-m", "worker", "schedules"),
     "runs": ("-m", "worker", "runs"),
+    "workers": ("-m", "worker"),
     "controller": ("-m", "starter", "controller"),
     "impatient": ("-m", "tests.end_to_end.impatient"),
     "agents": ("-m", "worker", "agents", AGENTS),
@@ -44,6 +45,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "ingestion": ("-m", "worker", "agents", "examples.ingestion"),
 }
 USUAL = ("schedules", "runs", "controller", "agents")
+FEWEST = ("workers", "controller", "agents")
+"""The same with both workers in one process: where much is started and stopped, that is a quarter of the time less."""
 BEGUN = {
     Disposition.STARTED,
     Disposition.SUCCEEDED,
