@@ -37,15 +37,7 @@ def overview(connection: Connection, scope: Scope) -> dict[str, Any]:
         "live_needs_approval": environment.live_needs_approval,
         "authority_epoch": environment.authority_epoch,
         "reset_generation": environment.reset_generation,
-        "stops": [
-            {
-                "everywhere": each.environment_id == ORGANIZATION,
-                "since": instant_text(each.since),
-                "by": each.by,
-                "because": each.because,
-            }
-            for each in list_stops(connection, scope)
-        ],
+        "stops": kill_switches(connection, scope),
         "declared": {
             plural: {each.name: _declaration(each) for each in declared if each.kind == kind}
             for kind, plural in PLURALS.items()
@@ -54,6 +46,19 @@ def overview(connection: Connection, scope: Scope) -> dict[str, Any]:
         "wallets": _wallets(connection, scope, facts),
         "acts": [_act(row) for row in list_acts(connection, scope, limit=LAST_ACTS, newest=True)],
     }
+
+
+def kill_switches(connection: Connection, scope: Scope) -> list[dict[str, Any]]:
+    """What keeps everything from running here, the whole organization's (`everywhere`) first; nothing as a rule."""
+    return [
+        {
+            "everywhere": each.environment_id == ORGANIZATION,
+            "since": instant_text(each.since),
+            "by": each.by,
+            "because": each.because,
+        }
+        for each in list_stops(connection, scope)
+    ]
 
 
 def acts(connection: Connection, scope: Scope, *, after: int, limit: int) -> list[dict[str, Any]]:

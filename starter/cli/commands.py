@@ -25,8 +25,10 @@ from starter.cli import (
 )
 from starter.cli.options import Data, Form, misused
 from starter.cli.refusals import leave
+from starter.cli.words import Words
 
 app = typer.Typer(
+    cls=Words,
     help="Durable schedules for unattended agent runs, on Temporal.",
     no_args_is_help=True,
     add_completion=False,
@@ -94,10 +96,23 @@ def worker(
     given = roles or []
     agents = given[:1] == ["agents"] and len(given) == 2
     if not agents and not set(given) <= {"schedules", "runs"}:
-        misused(f"{' '.join(given)!r} is neither schedules, runs or both, nor agents with one MODULE.", "worker")
+        misused(_no_worker(given), "worker")
     from starter.cli import hosting
 
     leave(hosting.work(given, data=data), None)
+
+
+def _no_worker(given: list[str]) -> str:
+    """What is wrong with the words behind `worker`, and what was probably meant."""
+    match given:
+        case ["agents"]:
+            return "Say which agents: `worker agents MODULE`, where MODULE is what Python imports, such as examples.ingestion."
+        case ["agent", module]:
+            return f"'agent {module}' is no worker. Did you mean `worker agents {module}`?"
+        case ["agents", *_]:
+            return "An agent runner runs the agents of one MODULE; start another one for the others."
+        case _:
+            return f"{' '.join(given)!r} is no worker: there are schedules, runs, and agents with one MODULE."
 
 
 @app.command()

@@ -41,6 +41,10 @@ class Embedded:
         """The newest heartbeat of a worker, where none is alive."""
         return await self._catalog.read(_last_beat, now=_now())
 
+    async def kill_switches(self) -> list[Document]:
+        """What keeps everything from running, the whole organization's first."""
+        return await self._catalog.read(overview.kill_switches, self.scope)
+
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document:
         """A schedule at its head or at one revision."""
         return await self._catalog.read(records.record, self._key(schedule_id), revision=revision, now=_now())

@@ -5,10 +5,18 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from horarium.control.archiving import Archived, prune_archive, unfinished_prunings, verify_archive, write_archive
+from horarium.control.archiving import (
+    MANIFEST,
+    Archived,
+    prune_archive,
+    unfinished_prunings,
+    verify_archive,
+    write_archive,
+)
 from horarium.control.erasing import Erased, erase_person, new_name
+from horarium.errors import Refused
 from starter.cli.installation import catalog_of
-from starter.cli.printing import Output, print_table, show
+from starter.cli.printing import Output, print_table, printable, show
 from worker.settings import load
 
 
@@ -41,7 +49,12 @@ async def archive(*, before: datetime, to: Path, prune: bool, data: Path | None,
 
 
 async def verify(folder: Path, *, output: Output | None) -> int:
-    """Look whether an archive is what its manifest says."""
+    """Look whether an archive is what its manifest says.
+
+    Raises `Refused`: `not_an_archive` for a folder that was none before anything could be damaged in it, and
+    `archive_damaged`.
+    """
+    _refuse_no_archive(folder)
     manifest, digest = await asyncio.to_thread(verify_archive, folder)
     rows = {each["name"]: each["rows"] for each in manifest["files"]}
     answer = {"folder": str(folder), "digest": digest, "rows": rows, "before": manifest["before"]}
@@ -74,8 +87,23 @@ async def erase(name: str, *, really: bool, instead: str | None, data: Path | No
         "seals": result.seals,
         "texts": dict(result.texts),
     }
-    show(answer, output, lambda: _print_erased(result))
+    if result.rows or result.texts:
+        show(answer, output, lambda: _print_erased(result))
+    else:
+        nobody = (
+            f"Nobody is called {name!r} in the record of organization {settings.scope.org_id!r}. Nothing was changed."
+        )
+        show(answer, output, lambda: print(printable(nobody)))
     return 0
+
+
+def _refuse_no_archive(folder: Path) -> None:
+    """A folder without any file of an archive is a slip of the pen, as where archives are kept in place of one of them."""
+    if any(folder.glob("*.json*")):
+        return
+    inside = sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
+    advice = f"It holds {len(inside)}; the newest is {inside[-1]}." if inside else "`--to` said where it was written."
+    raise Refused("not_an_archive", f"There is no archive in {str(folder)!r}.", next_step=f"Name one archive. {advice}")
 
 
 def _now() -> datetime:

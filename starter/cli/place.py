@@ -85,6 +85,9 @@ class Place(Protocol):
     async def last_beat(self) -> datetime | None:
         """The newest heartbeat of a worker, where none is alive and that is known; else None."""
 
+    async def kill_switches(self) -> list[Document]:
+        """What keeps everything from running, as far as whoever asks may be told."""
+
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document: ...
 
     async def directory(self, *, limit: int, after: str | None, include_retired: bool) -> Document: ...

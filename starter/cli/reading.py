@@ -37,8 +37,8 @@ async def get(written: str, *, revision: int | None, where: Where, output: Outpu
         schedule_id = await find(place, written)
         answer = await place.record(schedule_id, revision=revision)
         outlook = await _outlook(place, schedule_id) if wants_table(output) else (None, None)
-        silent = await _silence(place) if wants_table(output) else None
-    show(answer, output, lambda: _print_record(answer, outlook, silent))
+        silent, stopped = (await _silence(place), await _stopped(place)) if wants_table(output) else (None, [])
+    show(answer, output, lambda: _print_record(answer, outlook, silent, stopped))
     return 0
 
 
@@ -53,7 +53,9 @@ async def _outlook(place: Place, schedule_id: str) -> tuple[str | None, Document
     return due, next(iter(newest), None)
 
 
-def _print_record(answer: Document, outlook: tuple[str | None, Document | None], silent: str | None) -> None:
+def _print_record(
+    answer: Document, outlook: tuple[str | None, Document | None], silent: str | None, stopped: list[str]
+) -> None:
     configuration = answer["configuration"]
     reference, policy, run = answer["reference"], configuration["policy"], configuration["run"]
     due, newest = outlook
@@ -78,6 +80,7 @@ def _print_record(answer: Document, outlook: tuple[str | None, Document | None],
             ("Workers", "ready" if answer["execution_ready"] else silent or "not ready"),
             ("Next due", due),
             ("Newest", None if newest is None else f"{newest['last_at']} {newest['disposition']}"),
+            *(("Stopped", each) for each in stopped),
         ]
     )
 
@@ -111,18 +114,33 @@ async def _silence(place: Place) -> str | None:
     )
 
 
+async def _stopped(place: Place) -> list[str]:
+    """What keeps everything from running, in sentences: each due instant is refused as long."""
+    return [
+        f"Everything in {_what(each, place)} was stopped at {each['since']} by {each['by']}: {each['because']} "
+        f"Nothing runs until `{program()} authority lift{' --organization' if each['everywhere'] else ''}`."
+        for each in await place.kill_switches()
+    ]
+
+
+def _what(stop: Document, place: Place) -> str:
+    return (
+        f"organization {place.scope.org_id!r}" if stop["everywhere"] else f"environment {place.scope.environment_id!r}"
+    )
+
+
 async def list_schedules(
     *, limit: int, after: str | None, include_retired: bool, where: Where, output: Output | None
 ) -> int:
     """Show a page of the schedules, by UUID."""
     async with reach(where) as place:
         answer = await place.directory(limit=limit, after=after, include_retired=include_retired)
-        silent = await _silence(place) if wants_table(output) else None
-    show(answer, output, lambda: _print_directory(answer, silent, where), lines=answer["schedules"])
+        silent, stopped = (await _silence(place), await _stopped(place)) if wants_table(output) else (None, [])
+    show(answer, output, lambda: _print_directory(answer, silent, stopped, where), lines=answer["schedules"])
     return 0
 
 
-def _print_directory(answer: Document, silent: str | None, where: Where) -> None:
+def _print_directory(answer: Document, silent: str | None, stopped: list[str], where: Where) -> None:
     found, now = answer["schedules"], datetime.now(UTC)
     if not found:
         print(f"There are no schedules here. Next: {program()} publish FILE{where.options}")
@@ -145,6 +163,7 @@ def _print_directory(answer: Document, silent: str | None, where: Where) -> None
         print("Ids are shown by their beginnings, which every command takes; -o json has them whole.")
     if silent is not None and not any(each["execution_ready"] for each in found):
         print(f"Nothing is running here. Workers: {silent}. The states are those that were seen last.")
+    print(*map(printable, stopped), sep="\n", end="\n" if stopped else "")
     if answer["next_cursor"]:
         # It goes into a shell, and is what a server said.
         after = shlex.quote(printable(answer["next_cursor"]))

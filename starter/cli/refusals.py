@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from horarium.errors import HorariumError, InvalidSchedule, NotAdmissible, Refused
 from horarium.schedule.ledger import Reason
 from starter.cli.place import Where
-from starter.cli.printing import Output, json_text, near, printable
+from starter.cli.printing import Output, json_text, near, printable, program
 from starter.cli.review import Uncertain
 from worker.exit import run
 from worker.settings import load
@@ -61,7 +61,7 @@ def _lines(error: HorariumError, file: str | None, where: Where | None) -> Itera
 
 
 def _expected(objection: Mapping[str, Any], where: Where | None) -> str:
-    """Where an input or an output target is looked for; nothing where that is a server's business."""
+    """Where an agent, an input or an output target is looked for; nothing where that is a server's business."""
     if where is None or where.address is not None:
         return ""
     content, evidence = load(data=where.data).content, objection["evidence"]
@@ -72,6 +72,12 @@ def _expected(objection: Mapping[str, Any], where: Where | None) -> str:
             )
         case Reason.OUTPUT_MISSING:
             return f" Make the folder {near(content.outputs)}/{evidence['output_target']}/."
+        case Reason.AGENT_MISSING:
+            exact = "" if "@" in evidence["agent_version"] else " An agent is named by name@version."
+            return (
+                f"{exact} It is there once its runner is: `{program()} worker agents MODULE`. "
+                f"`{program()} profile classes` lists those that were seen."
+            )
         case _:
             return ""
 

@@ -33,6 +33,10 @@ class Remote:
         """A server does not tell."""
         return None
 
+    async def kill_switches(self) -> list[Document]:
+        """A server tells operators alone, as a part of all that they see."""
+        return []
+
     async def record(self, schedule_id: str, *, revision: int | None = None) -> Document:
         """A schedule at its head or at one revision."""
         found = await _plain(self._client.schedules.get(self.scope, schedule_id, revision=revision))

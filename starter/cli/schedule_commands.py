@@ -25,6 +25,7 @@ from starter.cli.options import (
     Server,
     Until,
     in_order,
+    misused,
     one_of,
     place,
 )
@@ -112,10 +113,14 @@ def publish(
 
 @app.command()
 def apply(
+    named: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="A JSON or YAML file, or - for standard input.", show_default=False),
+    ] = None,
     *,
     file: Annotated[
-        str, typer.Option("--file", "-f", metavar="FILE", help="A JSON or YAML file, or - for standard input.")
-    ],
+        str | None, typer.Option("--file", "-f", metavar="FILE", help="The same, named so.", show_default=False)
+    ] = None,
     schedule: Annotated[
         str | None,
         typer.Option(
@@ -134,6 +139,11 @@ def apply(
     from starter.cli import changes
 
     where = place(data, server)
+    if named is not None and file is not None:
+        misused("One FILE is applied at a time; name it once.", "--file")
+    file = named if file is None else file
+    if file is None:
+        misused("Which FILE? As in `apply schedule.yaml`.", "FILE")
     leave(changes.apply(file, schedule=schedule, review=Review(key=key), where=where, output=output), output, file=file)
 
 
