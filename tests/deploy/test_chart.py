@@ -201,6 +201,8 @@ def test_what_has_no_right_default_has_to_be_given():
         ("agents", [{"name": "ingestion", "module": "examples; rm"}]),
         ("ceilings/totalRunsPerMonth", 0),
         ("metrics/port", 80),
+        ("networkPolicy/elsewhere", [{"port": 8443}]),
+        ("networkPolicy/traces", [{"port": 0, "to": []}]),
     ],
 )
 def test_a_value_that_cannot_be_right_is_refused(path, value):
@@ -462,7 +464,8 @@ def ways_out(name: str, owner: dict[str, Any]) -> set[int]:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_process_reaches_what_it_needs_and_no_more(name):
     network = values(name)["networkPolicy"]
-    everybody = {53, network["catalog"]["port"], network["temporal"]["port"]}
+    everybody = {53, *(way["port"] for way in (network["catalog"], network["temporal"], *network["traces"]))}
+    elsewhere = {way["port"] for way in (network["https"], *network["elsewhere"])}
     for owner in pods(name):
         more = ways_out(name, owner) - everybody
         if component(owner) == "codec":
@@ -470,7 +473,7 @@ def test_each_process_reaches_what_it_needs_and_no_more(name):
             continue
         assert everybody <= ways_out(name, owner)
         if component(owner) in {"api", "runs", "controller"}:
-            assert more == {network["https"]["port"]}
+            assert more == elsewhere
         elif owner["metadata"]["name"].endswith("-agents-ingestion"):
             assert more == {443}
         else:
