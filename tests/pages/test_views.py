@@ -36,7 +36,7 @@ def pages(catalog, night):
 def rows(answer):
     """The rows of a page's table, as words."""
     body = answer.text.partition("<tbody>")[2].partition("</tbody>")[0]
-    return [text_of(Fake(f"<main>{row}</main>")) for row in body.split("</tr>") if "<tr>" in row]
+    return [text_of(Fake(f"<main>{row}</main>")) for row in body.split("</tr>") if "<tr" in row]
 
 
 class Fake:
@@ -293,7 +293,7 @@ def test_a_page_has_its_landmarks_one_heading_and_nothing_inline_or_from_elsewhe
     tags = re.findall(r"<[a-z][^>]*>", text)
     assert [each for each in tags if re.search(r"<style|\sstyle=|\son\w+=|javascript:", each)] == []
     assert [
-        each for each in re.findall(r'(?:src|href|action)="([^"]*)"', text) if not each.startswith(("/ui", "#main"))
+        each for each in re.findall(r'(?:src|href|action)="([^"]*)"', text) if not each.startswith(("/ui", "#"))
     ] == []
     assert all("scope=" in each for each in re.findall(r"<th[ >][^>]*", text))
     ids = re.findall(r'\sid="([^"]*)"', text)

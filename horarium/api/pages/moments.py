@@ -1,9 +1,11 @@
 """Instants and durations in words, for the templates. Instants come as texts in UTC, as documents have them."""
 
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import MAXYEAR, UTC, datetime, timedelta
 
 from horarium.calendar.zones import local_time, zone_names
 
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 NOTHING = "\N{EN DASH}"
 """What stands where there is nothing to tell."""
 
@@ -11,6 +13,16 @@ NOTHING = "\N{EN DASH}"
 def instant(text: str | datetime) -> datetime:
     """The instant of a document's text."""
     return text if isinstance(text, datetime) else datetime.fromisoformat(text)
+
+
+def is_instant(value: object) -> bool:
+    """Whether something that others wrote is an instant with its offset from UTC, as evidence has them."""
+    if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
+        return False
+    try:
+        return 1 < datetime.fromisoformat(value).year < MAXYEAR
+    except ValueError:
+        return False
 
 
 def machine(text: str | datetime) -> str:

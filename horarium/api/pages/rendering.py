@@ -32,6 +32,7 @@ def templates() -> Environment:
         state=words.state,
         reason=words.reason,
     )
+    environment.tests.update(instant=moments.is_instant)
     environment.globals.update(took=moments.took)
     return environment
 

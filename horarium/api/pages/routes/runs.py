@@ -14,6 +14,7 @@ from horarium.catalog.pages import Wanted
 from horarium.control import pages
 from horarium.control.directory import names
 from horarium.control.stories import story
+from horarium.schedule.archived import in_words
 from horarium.schedule.ledger import Disposition
 
 router = page_router()
@@ -42,6 +43,7 @@ async def list_runs(
         "runs.html",
         here="runs",
         lines=page.documents,
+        archived=in_words(page.archived) if page.archived else None,
         schedules=await visit.ask(names, visit.scope, ids),
         next_cursor=None if page.last is None else cursor_text(page.last),
         after=after,

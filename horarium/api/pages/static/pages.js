@@ -2,13 +2,15 @@
 "use strict";
 
 const REFRESH_HEADER = "X-Horarium-Refresh";
-const ANNOUNCE_EVERY = 30_000;
+const ANNOUNCE_EVERY = 120_000;
 const ANSWER_WITHIN = 10_000;
 
 const readerTime = new Intl.DateTimeFormat(undefined, {
   weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
 });
-const readerClock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const readerClock = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+});
 const readerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 function sameWall(instant, zone) {
@@ -64,50 +66,74 @@ function substance(main) {
   return copy.innerHTML;
 }
 
-// Where an element is, so that the same one is found again in the page's next state.
-function pathTo(element, root) {
-  const path = [];
-  for (let each = element; each && each !== root; each = each.parentElement) {
-    if (each.id) return { id: each.id, path };
-    path.unshift([...each.parentElement.children].indexOf(each));
-  }
-  return { id: root.id, path };
+// What tells whether an element of the page's next state is the one that stands here.
+function keyOf(element) {
+  const named = element.id || element.dataset.key || element.getAttribute("aria-labelledby") || "";
+  return `${element.tagName} ${named} ${element.getAttribute("class") || ""}`;
 }
 
-function follow(place) {
-  let found = document.getElementById(place.id);
-  for (const index of place.path) found = found && found.children[index];
-  return found;
+function alike(one, other) {
+  if (one.nodeType !== other.nodeType) return false;
+  return one.nodeType !== Node.ELEMENT_NODE || keyOf(one) === keyOf(other);
+}
+
+// Make a part of the page what its next state says. What stays the same stays as it is, with the focus in it, unfolded, scrolled to
+// where it was, and under the finger of whoever presses it right now.
+function become(old, next) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== next.data) old.data = next.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!next.hasAttribute(name) && !(name === "open" && old.id)) old.removeAttribute(name);
+  }
+  for (const { name, value } of next.attributes) {
+    if (old.getAttribute(name) !== value && !(name === "open" && old.id)) old.setAttribute(name, value);
+  }
+  const wanted = [...next.childNodes];
+  let at = old.firstChild;
+  wanted.forEach((each, index) => {
+    while (at && !alike(at, each)) {
+      const here = at;
+      if (wanted.slice(index + 1).some((later) => alike(here, later))) break;
+      at = here.nextSibling;
+      here.remove();
+    }
+    if (at && alike(at, each)) {
+      become(at, each);
+      at = at.nextSibling;
+    } else {
+      old.insertBefore(document.importNode(each, true), at);
+    }
+  });
+  while (at) {
+    const gone = at;
+    at = at.nextSibling;
+    gone.remove();
+  }
 }
 
 function replaceMain(main, next) {
   const active = document.activeElement;
-  const focused = active && active !== main && main.contains(active) ? active : null;
-  const place = focused && pathTo(focused, main);
-  const address = focused && focused.getAttribute("href");
-  const open = new Set([...main.querySelectorAll("details[id][open]")].map((each) => each.id));
-  const seen = new Map([...main.querySelectorAll("[data-keep]")].map((each) => [each.dataset.keep, each]));
-  const scrolled = new Map([...seen].map(([name, each]) => [name, [each.scrollLeft, each.scrollTop]]));
-  const [x, y] = [window.scrollX, window.scrollY];
-  main.replaceChildren(...next.childNodes);
-  for (const each of main.querySelectorAll("details[id]")) each.open = open.has(each.id);
-  for (const each of main.querySelectorAll("[data-keep]")) {
-    const [left, top] = scrolled.get(each.dataset.keep) || [0, 0];
-    each.scrollLeft = left;
-    each.scrollTop = top;
-  }
-  tellReadersTime(main);
-  if (focused) {
-    // Rows may have moved: the same link is looked for before the same place.
-    const links = address ? [...main.querySelectorAll("a[href]")] : [];
-    const again = links.find((each) => each.getAttribute("href") === address) || follow(place);
+  const address = main.contains(active) && active.getAttribute("href");
+  tellReadersTime(next);
+  become(main, next);
+  if (address && !active.isConnected) {
+    // It was moved: the same link is looked for.
+    const again = [...main.querySelectorAll("a[href]")].find((each) => each.getAttribute("href") === address);
     if (again) again.focus({ preventScroll: true });
   }
-  window.scrollTo(x, y);
+}
+
+// A page that somebody decides on stays as they read it, and says so where it is outdated.
+function outdated(main, content) {
+  const [shown, now] = [main, content].map((each) => each.querySelector("[data-watched]")?.dataset.watched);
+  return shown !== now;
 }
 
 function refreshing(main) {
-  const seconds = Number(main.dataset.refresh);
+  const seconds = Number(main.dataset.refresh || main.dataset.watch);
+  const isWatched = Boolean(main.dataset.watch);
   const stale = document.querySelector("[data-stale]");
   const told = document.querySelector("[data-told]");
   let lastTold = 0;
@@ -164,14 +190,20 @@ function refreshing(main) {
     }
     const content = next.getElementById("main");
     if (!content) return true;
-    if (content.innerHTML !== before) {
+    if (isWatched) {
+      const notice = main.querySelector("[data-changed]");
+      if (notice && notice.hidden && outdated(main, content)) {
+        notice.hidden = false;
+        announce(notice.textContent, true);
+      }
+    } else if (content.innerHTML !== before) {
       const saying = substance(content);
       before = content.innerHTML;
       replaceMain(main, content);
       if (saying !== said) announce("The page was updated.", false);
       said = saying;
     }
-    const made = next.querySelector("[data-made] time");
+    const made = isWatched ? null : next.querySelector("[data-made] time");
     const shown = document.querySelector("[data-made] time");
     if (made && shown) {
       shown.dateTime = made.dateTime;
@@ -198,7 +230,7 @@ function refreshing(main) {
 
 function begin() {
   const main = document.getElementById("main");
-  if (main.dataset.refresh) refreshing(main);
+  if (main.dataset.refresh || main.dataset.watch) refreshing(main);
   tellReadersTime(document);
   tellMade(document);
 }
