@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from horarium.catalog import Catalog
-from horarium.catalog.sweeping import staged_by_hand
+from horarium.catalog.unsettled import staged_by_hand
 from horarium.schedule.identity import RunKey, Scope
 from starter.apart import each_apart
 from starter.temporal import Temporal

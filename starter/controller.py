@@ -25,11 +25,12 @@ from activities.clock import WorkerClock, machine_time
 from activities.findings import Findings
 from activities.gateway import HttpGateway
 from horarium.authority.asking import Authority
-from horarium.catalog import Catalog, sweeping
+from horarium.catalog import Catalog, moved_on, unsettled, watching
 from horarium.catalog.clock import catalog_time
 from horarium.catalog.presence import UNSETTLED, Seen, observe_all
 from horarium.catalog.schedules import find_live, require_version
-from horarium.catalog.sweeping import Unsettled, Watched
+from horarium.catalog.unsettled import Unsettled
+from horarium.catalog.watching import Watched
 from horarium.control import seals
 from horarium.control.sweeping import REVIEWED_AT_ONCE, review_enabled_before, review_if_live, settle_lost
 from horarium.errors import HorariumError, Unavailable
@@ -184,7 +185,7 @@ class Controller:
     async def tick(self) -> None:
         """Take up what changed."""
         still = await self.lingering.look()
-        watched = await self.catalog.read(sweeping.watched, self.scope)
+        watched = await self.catalog.read(watching.watched, self.scope)
         self._in_hand = frozenset(each.row for each in watched)
         try:
             for some in _batches(watched):
@@ -257,7 +258,7 @@ class Controller:
         """Look at what nobody has accounted for in time, and whether what was in error still is."""
         late = await self.punctuality.late(now=self.now())
         failing, self._after_error = await self.catalog.read(
-            sweeping.in_error, self.scope, after=self._after_error, limit=ERRORS_AT_ONCE
+            watching.in_error, self.scope, after=self._after_error, limit=ERRORS_AT_ONCE
         )
         doubtful = {each.row: each for each in (*failing, *late)}
         self.punctuality.forget([each for each in doubtful.values() if not each.is_live])
@@ -276,7 +277,7 @@ class Controller:
     async def _look_at_closed(self, news: Sequence[ClosedSchedule]) -> None:
         if news:
             closed = {each.workflow_id for each in news}
-            found = await self.catalog.read(sweeping.current, self.scope, {each.schedule_id for each in news})
+            found = await self.catalog.read(watching.current, self.scope, {each.schedule_id for each in news})
             await self._look_once([each for each in found if each.is_live and each.key.workflow_id in closed])
 
     async def _sweep_in_turn(self) -> None:
@@ -313,11 +314,11 @@ class Controller:
 
         All are gone through once after each. One that is enabled meanwhile is found when its turn comes.
         """
-        under = await self.catalog.read(sweeping.state_of_environment, self.scope)
+        under = await self.catalog.read(moved_on.state_of_environment, self.scope)
         if under == self._reviewed_under:
             return
         after, clean = 0, True
-        while page := await self.catalog.read(sweeping.enabled_before, self.scope, limit=REVIEWED_AT_ONCE, after=after):
+        while page := await self.catalog.read(moved_on.enabled_before, self.scope, limit=REVIEWED_AT_ONCE, after=after):
             keys, after = [key for _, key in page], page[-1][0]
             clean &= await self._review(keys)
         self._reviewed_under = under if clean else None
@@ -339,7 +340,7 @@ class Controller:
         """Look at some of the runs without an answer, and at the end of each round tell which of them are stranded."""
         before = self.now() - OVERDUE
         page = await self.catalog.read(
-            sweeping.unsettled_runs, self.scope, before=before, limit=RUNS_AT_ONCE, after=self._after_run
+            unsettled.unsettled_runs, self.scope, before=before, limit=RUNS_AT_ONCE, after=self._after_run
         )
         await each_apart(page, self._look_after)
         self._after_run = page[-1].place if len(page) == RUNS_AT_ONCE else None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from horarium.catalog import Catalog, sweeping
+from horarium.catalog import Catalog, lingering
 from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
 from starter.apart import each_apart
 from starter.temporal import Found, Temporal
@@ -47,13 +47,13 @@ class Lingering:
 
         One that cannot be looked at lingers still, and hides no other.
         """
-        listed = await self.catalog.read(sweeping.lingering, self.scope)
+        listed = await self.catalog.read(lingering.lingering, self.scope)
         now = self.now()
         self._patience = {row: self._patience.get(row) or _Patience(look_at=now, signal_at=now) for row, _, _ in listed}
         due = [each for each in listed if self._patience[each[0]].look_at <= now]
         closed = [row for (row, _, _), gone in await each_apart(due, self._is_gone) if gone]
         if closed:
-            await self.catalog.write(sweeping.mark_closed, closed)
+            await self.catalog.write(lingering.mark_closed, closed)
         return frozenset(key.schedule for row, key, _ in listed if row not in closed)
 
     async def _is_gone(self, lingerer: Lingerer) -> bool:

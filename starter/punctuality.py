@@ -11,8 +11,8 @@ import structlog
 
 from activities.findings import Findings
 from activities.pace import Pace
-from horarium.catalog import Catalog, sweeping
-from horarium.catalog.sweeping import Watched
+from horarium.catalog import Catalog, watching
+from horarium.catalog.watching import Watched
 from horarium.control.punctuality import next_to_account_for
 from horarium.schedule.findings import Finding
 from horarium.schedule.identity import Scope, instant_text
@@ -55,7 +55,7 @@ class Punctuality:
     async def late(self, *, now: datetime) -> Sequence[Watched]:
         """A page of the activations at which somebody has to have looked before now; the next call goes on behind it."""
         page, self._after = await self.catalog.read(
-            sweeping.late, self.scope, before=now, after=self._after, limit=LATE_AT_ONCE
+            watching.late, self.scope, before=now, after=self._after, limit=LATE_AT_ONCE
         )
         self._round.update(each.row for each in page)
         if self._after is None:
@@ -100,7 +100,7 @@ class Punctuality:
         reckoned = await self.catalog.read(next_to_account_for, unreckoned)
         found = {each.row: (each, look_by) for each in unreckoned if (look_by := reckoned[each.row]) is not None}
         if found:
-            await self.catalog.write(sweeping.note_look_by, list(found.values()))
+            await self.catalog.write(watching.note_look_by, list(found.values()))
         return [replace(each, look_by=found[each.row][1]) if each.row in found else each for each in live]
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from horarium.catalog import Catalog, sweeping
+from horarium.catalog import Catalog, watching
 from horarium.catalog.presence import note_sweep
-from horarium.catalog.sweeping import Watched
+from horarium.catalog.watching import Watched
 from horarium.schedule.identity import Scope
 
 LOOKS_AT_ONCE = 200
@@ -38,7 +38,7 @@ class Rotation:
             # Whoever had the last page came to no end with it.
             self._clean = False
         self._is_out = True
-        live, self._after = await self.catalog.read(sweeping.live_page, self.scope, after=self._after, limit=limit)
+        live, self._after = await self.catalog.read(watching.live_page, self.scope, after=self._after, limit=limit)
         return live
 
     async def done(self, *, clean: bool, now: datetime) -> bool:

@@ -28,8 +28,8 @@ from horarium.catalog.declarations import (
     set_stop,
 )
 from horarium.catalog.environments import Environment, change_environment
+from horarium.catalog.moved_on import count_enabled_before
 from horarium.catalog.schedules import require_schedule
-from horarium.catalog.sweeping import count_enabled_before
 from horarium.control.activation import Reviewed, reviewed_version
 from horarium.control.attempts import Attempt, attempt
 from horarium.control.events import reference

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from horarium.catalog.schedules import find_versions
-from horarium.catalog.sweeping import Watched
+from horarium.catalog.watching import Watched
 
 
 def next_to_account_for(connection: Connection, live: Iterable[Watched]) -> dict[int, datetime | None]:

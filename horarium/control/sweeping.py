@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 
 from horarium.catalog import Catalog, findings, ledger
 from horarium.catalog.environments import require_environment
+from horarium.catalog.moved_on import enabled_before
 from horarium.catalog.schedules import find_live
-from horarium.catalog.sweeping import Unsettled, enabled_before
+from horarium.catalog.unsettled import Unsettled
 from horarium.control.activation import send_to_review
 from horarium.control.running import Outcome, settle
 from horarium.control.stepping import moved_on

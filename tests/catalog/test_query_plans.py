@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert, select
 
-from horarium.catalog import Catalog, ledger, presence, sweeping
+from horarium.catalog import Catalog, ledger, lingering, moved_on, presence, unsettled, watching
 from horarium.catalog.schedules import insert_activation, list_schedules, require_schedule
 from horarium.catalog.tables import entries, schedules, sweeps
 from horarium.control.punctuality import next_to_account_for
@@ -79,22 +79,22 @@ def a_life(desk: Desk, loop: Loop) -> None:
 
 def ticks(desk: Desk) -> None:
     """What the controller asks."""
-    desk.read(sweeping.watched, SCOPE)
+    desk.read(watching.watched, SCOPE)
     for name in (None, "00000000-0000-0000-0000-000000000000"):
-        live, _ = desk.read(sweeping.live_page, SCOPE, after=name, limit=2)
+        live, _ = desk.read(watching.live_page, SCOPE, after=name, limit=2)
         # For many of them, SQLite makes another plan than for a few.
         desk.read(next_to_account_for, [replace(each, row=each.row + more) for each in live for more in range(200)])
-        desk.write(sweeping.note_look_by, [(each, desk.now) for each in live])
+        desk.write(watching.note_look_by, [(each, desk.now) for each in live])
     for place in (None, (desk.now, 1)):
-        desk.read(sweeping.late, SCOPE, before=desk.now, after=place, limit=200)
+        desk.read(watching.late, SCOPE, before=desk.now, after=place, limit=200)
     for row in (None, 1):
-        desk.read(sweeping.in_error, SCOPE, after=row, limit=200)
-    desk.read(sweeping.current, SCOPE, [desk.key.schedule_id])
-    desk.read(sweeping.state_of_environment, SCOPE)
-    desk.read(sweeping.staged_by_hand, SCOPE, since=desk.now)
-    desk.read(sweeping.lingering, SCOPE)
+        desk.read(watching.in_error, SCOPE, after=row, limit=200)
+    desk.read(watching.current, SCOPE, [desk.key.schedule_id])
+    desk.read(moved_on.state_of_environment, SCOPE)
+    desk.read(unsettled.staged_by_hand, SCOPE, since=desk.now)
+    desk.read(lingering.lingering, SCOPE)
     for after in (None, (0, desk.now, 1)):
-        desk.read(sweeping.unsettled_runs, SCOPE, before=desk.now, limit=500, after=after)
+        desk.read(unsettled.unsettled_runs, SCOPE, before=desk.now, limit=500, after=after)
 
 
 def directory(desk: Desk) -> None:
@@ -238,14 +238,14 @@ def test_a_schedule_is_looked_at_by_every_tick_until_it_is_as_it_should_be(
     row = desk.read(lambda connection: require_schedule(connection, desk.key).row)
 
     def watched() -> list[int]:
-        return [each.row for each in desk.read(sweeping.watched, SCOPE)]
+        return [each.row for each in desk.read(watching.watched, SCOPE)]
 
     assert watched() == [row]
     desk.write(presence.observe, row, generation=1, state=state, reason=None, now=at(1))
     assert watched() == ([row] if looked_at else [])
-    live, last = desk.read(sweeping.live_page, SCOPE, after=None, limit=1)
+    live, last = desk.read(watching.live_page, SCOPE, after=None, limit=1)
     assert ([each.row for each in live], last) == ([row], None)
-    failing, _ = desk.read(sweeping.in_error, SCOPE, after=None, limit=1)
+    failing, _ = desk.read(watching.in_error, SCOPE, after=None, limit=1)
     assert [each.row for each in failing] == ([row] if state == "error" else [])
 
 
@@ -258,12 +258,12 @@ def test_what_was_seen_before_a_change_does_not_hide_the_change(catalog: Catalog
     loop.has_run(60, ends=70, disposition=Disposition.FAILED)
     row = desk.read(lambda connection: require_schedule(connection, desk.key).row)
     desk.write(presence.observe, row, generation=1, state=state, reason=None, now=at(71))
-    assert [each.row for each in desk.read(sweeping.watched, SCOPE)] == [row]
+    assert [each.row for each in desk.read(watching.watched, SCOPE)] == [row]
     desk.write(presence.observe, row, generation=1, state="review", reason=None, now=at(72))
-    assert desk.read(sweeping.watched, SCOPE) == []
+    assert desk.read(watching.watched, SCOPE) == []
     desk.pause()
     desk.write(presence.observe, row, generation=1, state="review", reason=None, now=at(73))
-    assert [each.row for each in desk.read(sweeping.watched, SCOPE)] == [row]
+    assert [each.row for each in desk.read(watching.watched, SCOPE)] == [row]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
@@ -280,7 +280,7 @@ def test_a_run_without_an_answer_is_found_oldest_first_and_on_whatever_page(cata
             desk.admit(found[0])
     listed = []
     after = None
-    while page := desk.read(sweeping.unsettled_runs, SCOPE, before=at(300), limit=limit, after=after):
+    while page := desk.read(unsettled.unsettled_runs, SCOPE, before=at(300), limit=limit, after=after):
         listed += [each.key for each in page]
         after = page[-1].place
     assert listed == [*found[1:], found[0]]

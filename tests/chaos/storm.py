@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from horarium.catalog import ledger, presence, sweeping
+from horarium.catalog import ledger, lingering, presence
 from horarium.catalog.tables import entries, reservations
 from horarium.client import ClientError
 from horarium.control.audit import audit, document
@@ -181,7 +181,7 @@ def _open(connection: Connection, scope: Any) -> int:
         connection.execute(select(func.count()).select_from(table).where(table.c.closed_at.is_(None))).scalar_one()
         for table in (entries, reservations)
     ]
-    return sum(counts) + len(sweeping.lingering(connection, scope))
+    return sum(counts) + len(lingering.lingering(connection, scope))
 
 
 async def _states(it: Fleet, person: Person, schedules: Sequence[Planned]) -> dict[str, tuple[str, str | None]]:

@@ -11,8 +11,8 @@ import pytest
 from horarium.catalog import money
 from horarium.catalog.declarations import list_declarations
 from horarium.catalog.environments import find_environment, require_environment
+from horarium.catalog.moved_on import count_enabled_before, enabled_before
 from horarium.catalog.schedules import require_schedule
-from horarium.catalog.sweeping import count_enabled_before, enabled_before
 from horarium.control import administration, declaring, overview
 from horarium.control.activation import Reviewed, enable
 from horarium.control.judgement import judge, question_about

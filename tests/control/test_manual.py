@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from horarium.catalog import presence, sweeping
+from horarium.catalog import presence, unsettled
 from horarium.control.audit import audit
 from horarium.control.operations import run_to_start
 from horarium.control.records import occurrences
@@ -269,12 +269,12 @@ class TestWhoStartsIt:
             caller.desk.begin(long)
         caller.desk.now = at(60_100)
         run = triggered(caller, reference)
-        found = caller.desk.read(sweeping.unsettled_runs, SCOPE, before=at(60_200), limit=10_000)
+        found = caller.desk.read(unsettled.unsettled_runs, SCOPE, before=at(60_200), limit=10_000)
         keys = [each.key for each in found]
         decided = [each.disposition is not Disposition.STAGED for each in found]
         assert decided == sorted(decided)
         assert keys.index(run) < keys.index(long)
 
     def overdue(self, desk: Desk, now: Any, overdue: timedelta) -> list[RunKey]:
-        found = desk.read(sweeping.unsettled_runs, SCOPE, before=now - overdue, limit=10_000)
+        found = desk.read(unsettled.unsettled_runs, SCOPE, before=now - overdue, limit=10_000)
         return [each.key for each in found]

@@ -15,8 +15,8 @@ from horarium.authority.facts import Question
 from horarium.authority.http import HttpAuthority
 from horarium.catalog import Catalog, money, presence
 from horarium.catalog.money import ReservationState
-from horarium.catalog.sweeping import Unsettled
 from horarium.catalog.tables import reservations
+from horarium.catalog.unsettled import Unsettled
 from horarium.control import admission, running
 from horarium.control.running import Outcome
 from horarium.control.sweeping import settle_lost

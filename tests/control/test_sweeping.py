@@ -2,7 +2,7 @@
 
 import pytest
 
-from horarium.catalog.sweeping import Unsettled, unsettled_runs
+from horarium.catalog.unsettled import Unsettled, unsettled_runs
 from horarium.control.sweeping import settle_lost
 from horarium.schedule.identity import ActivationKey
 from horarium.schedule.ledger import Disposition

@@ -66,7 +66,7 @@ async def test_one_that_is_listed_is_looked_at_later_where_the_catalog_was_lost(
     one, temporal = await established(catalog, desks, clock)
     temporal.found[workflow(desks[6])] = Found.TERMINATED
     temporal.listed = [ClosedSchedule(workflow_id=workflow(desks[6]), closed_at=at(1))]
-    really, calls = module.sweeping.current, []
+    really, calls = module.watching.current, []
 
     def fails_once(*given):
         calls.append(given)
@@ -74,7 +74,7 @@ async def test_one_that_is_listed_is_looked_at_later_where_the_catalog_was_lost(
             raise Unavailable("catalog_unavailable", "The catalog does not answer.")
         return really(*given)
 
-    monkeypatch.setattr(module.sweeping, "current", fails_once)
+    monkeypatch.setattr(module.watching, "current", fails_once)
     for lost in (True, False):
         clock.now += seconds(5)
         await one.sweep()
