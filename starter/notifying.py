@@ -139,38 +139,37 @@ class Notifier:
 
     async def _guarded(self, endpoint: Endpoint) -> None:
         try:
-            await self._tell(endpoint)
+            await self._tell(endpoint.row)
         except Exception as error:  # noqa: BLE001 - the boundary: whatever is wrong with one endpoint, the others are told
             log_failure("endpoint_not_told", error, endpoint=endpoint.name)
         finally:
             del self._serving[endpoint.row]
             self._beating.discard(endpoint.row)
 
-    async def _tell(self, endpoint: Endpoint) -> None:
-        claimed = await self.catalog.write(deliveries.claim, endpoint.row, now=self.now(), lease=LEASE, limit=AT_ONCE)
-        while claimed:
-            answers = await asyncio.gather(*(self._send(endpoint, each) for each in claimed))
+    async def _tell(self, endpoint: int) -> None:
+        """Tell an endpoint all that is due for it, a few messages at a time; each few as it is declared by then."""
+        while claimed := await self.catalog.write(
+            deliveries.claim, endpoint, now=self.now(), lease=LEASE, limit=AT_ONCE
+        ):
+            answers = await asyncio.gather(*map(self._send, claimed))
             if not any(answers):
                 # It is looked at again when the first of these is due.
                 return
-            claimed = await self.catalog.write(
-                deliveries.claim, endpoint.row, now=self.now(), lease=LEASE, limit=AT_ONCE
-            )
 
-    async def _send(self, endpoint: Endpoint, claimed: Claimed) -> bool:
+    async def _send(self, claimed: Claimed) -> bool:
         """Post one message and write down what became of it; False where it was not heard."""
-        answer = await self._posted(endpoint, claimed)
+        endpoint, answer = claimed.endpoint, await self._posted(claimed)
         now, about = self.now(), {"endpoint": endpoint.name, "message_id": claimed.notification.message_id}
         if answer.status is not None and httpx.codes.is_success(answer.status):
             await self.catalog.write(deliveries.mark_delivered, endpoint.row, claimed, status=answer.status, now=now)
             return True
         if answer.status == _GONE:
-            _logger.warning("endpoint_stopped", **about)
             because = "It answered with status 410, which says that it is gone."
-            await self.catalog.write(
-                deliveries.mark_gone, self.scope, endpoint.row, status=_GONE, because=because, now=now
-            )
-            return False
+            if await self.catalog.write(
+                deliveries.mark_gone, self.scope, endpoint, status=_GONE, because=because, now=now
+            ):
+                _logger.warning("endpoint_stopped", **about)
+                return False
         given_up = is_given_up(claimed.notification.kind, since=claimed.since, attempts=claimed.attempts, now=now)
         pause = max(pause_after(claimed.attempts, spread=self.spread()), answer.asked or timedelta(0))
         _logger.warning(
@@ -190,8 +189,8 @@ class Notifier:
         )
         return False
 
-    async def _posted(self, endpoint: Endpoint, claimed: Claimed) -> _Answer:
-        told = claimed.notification
+    async def _posted(self, claimed: Claimed) -> _Answer:
+        endpoint, told = claimed.endpoint, claimed.notification
         try:
             said = await self.post(destination_of(endpoint), told.message_id, body_of(told))
         except ForbiddenAddress as error:
@@ -204,6 +203,9 @@ class Notifier:
             )
         except (httpx.HTTPError, OSError) as error:
             return _Answer(status=None, sentence=f"It gave no usable answer: {type(error).__name__}.")
+        except Exception as error:  # noqa: BLE001 - the boundary: what nobody foresaw is given up too, as anything else
+            log_failure("notification_not_sent", error, endpoint=endpoint.name)
+            return _Answer(status=None, sentence=f"It could not be sent: {type(error).__name__}.")
         asked = None if httpx.codes.is_success(said.status) else asked_pause(said.retry_after, now=self.now())
         until = "" if not asked else f", and asks to be told nothing for {asked.total_seconds():.0f} seconds"
         return _Answer(status=said.status, sentence=f"It answered with status {said.status}{until}.", asked=asked)

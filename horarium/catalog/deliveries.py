@@ -24,14 +24,14 @@ from horarium.catalog.endpoints import (
     MAX_ERROR,
     Endpoint,
     endpoint_of_row,
+    endpoints_told,
     find_endpoint,
-    list_endpoints,
-    listened_for,
+    is_as,
     of_environment,
     stop_endpoint,
 )
 from horarium.catalog.notification_tables import deliveries, endpoints, notifications
-from horarium.catalog.tables import activations, schedules, versions
+from horarium.catalog.tables import activations, environments, schedules, versions
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition, Span
 from horarium.schedule.notifications import Kind
@@ -65,9 +65,13 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """A delivery that is ours to try until its `next_at`. `attempts` counts this one, and tells it from a later one."""
+    """A delivery that is ours to try until its `next_at`, and its endpoint as it was declared when it was taken up.
+
+    `attempts` counts this one, and tells it from a later one.
+    """
 
     row: int
+    endpoint: Endpoint
     attempts: int
     since: datetime
     notification: Notification
@@ -95,10 +99,16 @@ class Todo:
 
 
 def todo(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> Todo:
-    """What is to be done now, at most `limit` endpoints of it, heartbeats last. Where nobody listens it asks once."""
-    if not listened_for(connection, scope):
-        return Todo()
-    unspread = connection.execute(_unspread(scope, limit=1)).first() is not None
+    """What is to be done now, at most `limit` endpoints of it, heartbeats last. Where nobody listens it asks once.
+
+    What was written down while somebody still listened is to be spread then too, to nobody, or it would wait for ever.
+    """
+    query = select(environments.c.notifies, exists().where(*_is_unspread(scope)).label("unspread")).where(
+        environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None or not row.notifies:
+        return Todo(unspread=row is not None and row.unspread)
     waits = exists().where(
         deliveries.c.endpoint == endpoints.c.id, deliveries.c.state == WAITING, deliveries.c.next_at <= now
     )
@@ -108,7 +118,7 @@ def todo(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> 
         .order_by(endpoints.c.kinds == Kind.HEARTBEAT.value, endpoints.c.id)
         .limit(limit)
     )
-    return Todo(unspread=unspread, due=tuple(endpoint_of_row(row) for row in connection.execute(due).mappings()))
+    return Todo(unspread=row.unspread, due=tuple(endpoint_of_row(row) for row in connection.execute(due).mappings()))
 
 
 def spread(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> int:
@@ -121,7 +131,7 @@ def spread(connection: Connection, scope: Scope, *, now: datetime, limit: int) -
     found = connection.execute(query).mappings().all()
     if not found:
         return 0
-    live = [each for each in list_endpoints(connection, scope) if each.stopped_at is None]
+    live = endpoints_told(connection, scope, named={row["endpoint"] for row in found} - {None})
     by_row = {each.row: each for each in live}
     everybody = [each for each in live if not each.is_heartbeat]
     newest_beats = {row["endpoint"]: row["id"] for row in found if row["kind"] == Kind.HEARTBEAT.value}
@@ -133,12 +143,10 @@ def spread(connection: Connection, scope: Scope, *, now: datetime, limit: int) -
         else:
             told = [each for each in everybody if _wants(each, row)]
         added += [_delivery(row["id"], each.row, now=now) for each in told]
-    if newest_beats:
-        waiting = (deliveries.c.endpoint.in_(list(newest_beats)), deliveries.c.state == WAITING)
-        beats = select(notifications.c.id).where(notifications.c.kind == Kind.HEARTBEAT.value)
-        connection.execute(delete(deliveries).where(*waiting, deliveries.c.notification.in_(beats.scalar_subquery())))
     if added:
         connection.execute(insert(deliveries), added)
+    if newest_beats:
+        connection.execute(delete(deliveries).where(deliveries.c.endpoint.in_(list(newest_beats)), *_is_replaced()))
     done = notifications.c.id.in_([row["id"] for row in found])
     connection.execute(update(notifications).where(done).values(spread=True))
     return len(found)
@@ -149,10 +157,13 @@ def claim(connection: Connection, endpoint: int, *, now: datetime, lease: timede
 
     The attempt is counted here: one whose process dies in the middle has been one.
     """
+    declared = select(endpoints).where(endpoints.c.id == endpoint, endpoints.c.stopped_at.is_(None), _may_be_told(now))
+    found = connection.execute(declared).mappings().one_or_none()
+    if found is None:
+        return []
     due = (
         select(deliveries.c.id)
         .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING, deliveries.c.next_at <= now)
-        .where(exists().where(endpoints.c.id == endpoint, _may_be_told(now)))
         .order_by(deliveries.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -167,13 +178,21 @@ def claim(connection: Connection, endpoint: int, *, now: datetime, lease: timede
     )
     query = _told().where(deliveries.c.id.in_(rows)).order_by(deliveries.c.id)
     return [
-        Claimed(row=row["delivery"], attempts=row["attempts"], since=row["since"], notification=_notification(row))
+        Claimed(
+            row=row["delivery"],
+            endpoint=endpoint_of_row(found),
+            attempts=row["attempts"],
+            since=row["since"],
+            notification=_notification(row),
+        )
         for row in connection.execute(query).mappings()
     ]
 
 
 def mark_delivered(connection: Connection, endpoint: int, claimed: Claimed, *, status: int, now: datetime) -> None:
     """It was heard. Nothing happens where somebody else has taken it up since."""
+    # The endpoint first, as whoever stops or removes it does: else two could wait for one another.
+    connection.execute(select(endpoints.c.id).where(endpoints.c.id == endpoint).with_for_update())
     done = connection.execute(
         update(deliveries)
         .where(*_still(claimed))
@@ -196,24 +215,30 @@ def mark_failed(
 ) -> None:
     """It was not heard: try again at `next_at`, or give up where that is None.
 
-    With `hold_until` the endpoint is told nothing else before that, either.
+    With `hold_until` the endpoint is told nothing else before that, either, unless another address was declared since.
     """
+    if hold_until is not None:
+        connection.execute(update(endpoints).where(*is_as(claimed.endpoint)).values(held_until=hold_until))
     told = {"last_status": status, "last_error": error[:MAX_ERROR]}
     ends = {"state": DEAD, "ended_at": now} if next_at is None else {"next_at": next_at}
     connection.execute(update(deliveries).where(*_still(claimed)).values(**told, **ends))
-    if hold_until is not None:
-        of = select(deliveries.c.endpoint).where(deliveries.c.id == claimed.row).scalar_subquery()
-        connection.execute(update(endpoints).where(endpoints.c.id == of).values(held_until=hold_until))
 
 
-def mark_gone(connection: Connection, scope: Scope, endpoint: int, *, status: int, because: str, now: datetime) -> None:
-    """An endpoint has said that it is gone: it is stopped, and what waits for it is given up."""
-    stop_endpoint(connection, scope, endpoint, because=because, now=now)
+def mark_gone(
+    connection: Connection, scope: Scope, endpoint: Endpoint, *, status: int, because: str, now: datetime
+) -> bool:
+    """An endpoint has said that it is gone: it is stopped, and what waits for it is given up.
+
+    False where it was removed since, or another address was declared: then nothing happens.
+    """
+    if not stop_endpoint(connection, scope, endpoint, because=because, now=now):
+        return False
     connection.execute(
         update(deliveries)
-        .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING)
+        .where(deliveries.c.endpoint == endpoint.row, deliveries.c.state == WAITING)
         .values(state=DEAD, ended_at=now, last_status=status, last_error=because[:MAX_ERROR])
     )
+    return True
 
 
 def list_dead(connection: Connection, scope: Scope, *, after: int, limit: int) -> Sequence[Dead]:
@@ -304,18 +329,39 @@ def _may_be_told(now: datetime) -> ColumnElement[bool]:
     return or_(endpoints.c.held_until.is_(None), endpoints.c.held_until <= now)
 
 
+def _is_unspread(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+    return (
+        notifications.c.org_id == scope.org_id,
+        notifications.c.environment_id == scope.environment_id,
+        notifications.c.spread.is_(False),
+    )
+
+
 def _unspread(scope: Scope, *, limit: int) -> Select[Any]:
     return (
         select(notifications, schedules.c.schedule_id)
         .select_from(notifications.outerjoin(schedules, notifications.c.schedule == schedules.c.id))
-        .where(
-            notifications.c.org_id == scope.org_id,
-            notifications.c.environment_id == scope.environment_id,
-            notifications.c.spread.is_(False),
-        )
+        .where(*_is_unspread(scope))
         .order_by(notifications.c.id)
         .limit(limit)
     )
+
+
+def _is_replaced() -> tuple[ColumnElement[bool], ...]:
+    """Of a heartbeat that waits, that the endpoint has a newer one: another notifier may have come to that before."""
+    newer, beats = deliveries.alias(), notifications.alias()
+    is_beat = exists().where(beats.c.id == deliveries.c.notification, beats.c.kind == Kind.HEARTBEAT.value)
+    there_is_newer = (
+        select(newer.c.id)
+        .select_from(newer.join(notifications, newer.c.notification == notifications.c.id))
+        .where(
+            newer.c.endpoint == deliveries.c.endpoint,
+            newer.c.notification > deliveries.c.notification,
+            notifications.c.kind == Kind.HEARTBEAT.value,
+        )
+        .correlate(deliveries)
+    )
+    return deliveries.c.state == WAITING, is_beat, there_is_newer.exists()
 
 
 def _wants(endpoint: Endpoint, row: RowMapping) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, or_, select, update
 
 from horarium.catalog.notification_tables import endpoints
 from horarium.catalog.tables import environments, schedules
@@ -55,6 +55,19 @@ def listened_for(connection: Connection, scope: Scope) -> frozenset[Kind]:
 def list_endpoints(connection: Connection, scope: Scope) -> Sequence[Endpoint]:
     """All endpoints of an environment, by name."""
     query = select(endpoints).where(*of_environment(scope)).order_by(endpoints.c.name)
+    return [endpoint_of_row(row) for row in connection.execute(query).mappings()]
+
+
+def endpoints_told(connection: Connection, scope: Scope, *, named: Collection[int]) -> Sequence[Endpoint]:
+    """Those of an environment that are told something: all but the heartbeats, and of these the ones named by their rows.
+
+    There may be a heartbeat for each schedule, and of them few are told at a time.
+    """
+    query = select(endpoints).where(
+        *of_environment(scope),
+        endpoints.c.stopped_at.is_(None),
+        or_(endpoints.c.kinds != Kind.HEARTBEAT.value, endpoints.c.id.in_(named)),
+    )
     return [endpoint_of_row(row) for row in connection.execute(query).mappings()]
 
 
@@ -126,17 +139,31 @@ def remove_endpoint(connection: Connection, scope: Scope, endpoint: Endpoint) ->
     _reckon(connection, scope)
 
 
-def stop_endpoint(connection: Connection, scope: Scope, row: int, *, because: str, now: datetime) -> None:
-    """It has said that it is gone: what waits for it is given up, and nothing more is told to it."""
+def stop_endpoint(connection: Connection, scope: Scope, endpoint: Endpoint, *, because: str, now: datetime) -> bool:
+    """It has said that it is gone: what waits for it is given up, and nothing more is told to it.
+
+    False where it was removed since, or another address was declared, which has said nothing.
+    """
     lock = select(environments.c.org_id).where(
         environments.c.org_id == scope.org_id, environments.c.environment_id == scope.environment_id
     )
     connection.execute(lock.with_for_update())
-    connection.execute(
-        update(endpoints).where(endpoints.c.id == row).values(stopped_at=now, stopped_because=because[:MAX_ERROR])
-    )
-    _clear_heartbeat(connection, row)
+    stopped = connection.execute(
+        update(endpoints)
+        .where(*is_as(endpoint))
+        .values(stopped_at=now, stopped_because=because[:MAX_ERROR])
+        .returning(endpoints.c.id)
+    ).first()
+    if stopped is None:
+        return False
+    _clear_heartbeat(connection, endpoint.row)
     _reckon(connection, scope)
+    return True
+
+
+def is_as(endpoint: Endpoint) -> tuple[ColumnElement[bool], ...]:
+    """That an endpoint is still at the address at which it was read, for a query."""
+    return endpoints.c.id == endpoint.row, endpoints.c.url == endpoint.url
 
 
 def _set_heartbeat(connection: Connection, scope: Scope, endpoint: Endpoint) -> None:

@@ -1,4 +1,7 @@
-"""The tables of notifications: who is told, what of, and how far each telling has come."""
+"""The tables of notifications: who is told, what of, and how far each telling has come.
+
+Their rows come and go while a post is on its way, so no number is given twice: SQLite would else give the last row's again.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -42,6 +45,7 @@ endpoints = Table(
     # It asked to be told nothing before.
     Column("held_until", Instant),
     UniqueConstraint("org_id", "environment_id", "name"),
+    sqlite_autoincrement=True,
 )
 
 # The outbox: a row for each thing that happened, written with it. To whom it goes is decided when it is spread.
@@ -67,6 +71,7 @@ notifications = Table(
     Column("run_id", String(36)),
     Column("because", Text),
     Column("spread", Boolean, nullable=False),
+    sqlite_autoincrement=True,
 )
 Index(
     "ix_notifications_unspread",
@@ -102,6 +107,7 @@ deliveries = Table(
     Column("last_error", Text),
     Column("ended_at", Instant),
     UniqueConstraint("notification", "endpoint"),
+    sqlite_autoincrement=True,
 )
 Index("ix_deliveries_endpoint", deliveries.c.endpoint, deliveries.c.state, deliveries.c.next_at)
 Index("ix_deliveries_ended_at", deliveries.c.ended_at)

@@ -226,7 +226,7 @@ def test_what_was_told_of_an_occurrence_that_is_pruned_can_still_be_sent(desk: D
         pass
     endpoint = desk.read(find_endpoint, SCOPE, "pager")
     assert endpoint is not None
-    desk.write(deliveries.mark_gone, SCOPE, endpoint.row, status=410, because="It is gone.", now=NOW)
+    desk.write(deliveries.mark_gone, SCOPE, endpoint, status=410, because="It is gone.", now=NOW)
 
     def letters() -> list[bytes]:
         dead = desk.read(deliveries.list_dead, SCOPE, after=0, limit=1_000)

@@ -361,7 +361,7 @@ def notified(desk: Desk, *, org: Scope = SCOPE, by: str = NAME) -> None:
     desk.write(deliveries.spread, org, now=NOON, limit=10)
     endpoint = desk.read(find_endpoint, org, "pager")
     assert endpoint is not None
-    desk.write(deliveries.mark_gone, org, endpoint.row, status=410, because=f"No {by!r} here.", now=NOON)
+    desk.write(deliveries.mark_gone, org, endpoint, status=410, because=f"No {by!r} here.", now=NOON)
 
 
 def test_whoever_was_told_of_is_erased_where_people_are_told(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from horarium.catalog import Catalog, deliveries
+from horarium.catalog import Catalog, deliveries, endpoints
 from horarium.control.notifications_page import LETTERS
 from horarium.control.principals import WRITE_SCOPE
 from horarium.schedule.ledger import Disposition, Reason
@@ -103,7 +103,7 @@ def test_what_was_given_up_is_told_a_page_at_a_time(pages: Pages, catalog: Catal
             loop, MIDNIGHT + timedelta(minutes=minute), Disposition.FAILED, reason=Reason.AGENT_REPORTED_FAILURE, took=1
         )
     with catalog.reading() as connection:
-        (pager,) = [each for each in deliveries.list_endpoints(connection, SCOPE) if each.name == "pager"]
+        (pager,) = [each for each in endpoints.list_endpoints(connection, SCOPE) if each.name == "pager"]
     fail(catalog, pager, "It answered with status 500.", now=MORNING)
     first = ada.get(NOTIFICATIONS)
     after = re.search(r'rel="next" href="([^"]+)"', first.text)
@@ -146,7 +146,7 @@ def test_an_endpoint_that_hears_says_so_and_one_that_is_gone_too(catalog: Catalo
     assert "heard" in _endpoint(browser, "fresh")
     assert "not heard" not in _endpoint(browser, "fresh")
     with catalog.writing() as connection:
-        deliveries.mark_gone(connection, SCOPE, fresh.row, status=410, because="It says that it is gone.", now=MORNING)
+        deliveries.mark_gone(connection, SCOPE, fresh, status=410, because="It says that it is gone.", now=MORNING)
     assert "stopped" in _endpoint(browser, "fresh")
     assert "It says that it is gone." in _endpoint(browser, "fresh")
     loop.desk.pause()

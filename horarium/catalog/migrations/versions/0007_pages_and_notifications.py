@@ -131,6 +131,7 @@ def _make_notifications() -> None:
         sa.Column("held_until", Instant(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_endpoints")),
         sa.UniqueConstraint("org_id", "environment_id", "name", name=op.f("uq_endpoints_org_id_environment_id_name")),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "notifications",
@@ -155,6 +156,7 @@ def _make_notifications() -> None:
         sa.ForeignKeyConstraint(["schedule"], ["schedules.id"], name=op.f("fk_notifications_schedule_schedules")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_notifications")),
         sa.UniqueConstraint("message_id", name=op.f("uq_notifications_message_id")),
+        sqlite_autoincrement=True,
     )
     op.create_index(
         "ix_notifications_unspread",
@@ -194,6 +196,7 @@ def _make_notifications() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_deliveries")),
         sa.UniqueConstraint("notification", "endpoint", name=op.f("uq_deliveries_notification_endpoint")),
+        sqlite_autoincrement=True,
     )
     op.create_index("ix_deliveries_endpoint", "deliveries", ["endpoint", "state", "next_at"])
     op.create_index("ix_deliveries_ended_at", "deliveries", ["ended_at"])
