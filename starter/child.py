@@ -136,7 +136,7 @@ class Child:
         except TimeoutError as error:
             self.kill()
             raise Misconfigured(
-                f"{self.program.name} was not ready within {self.program.ready_within.total_seconds():g} s. "
+                f"{self.program.name} did not get ready within {self.program.ready_within.total_seconds():g} s. "
                 f"{self.last_words()}"
             ) from error
         except BaseException:

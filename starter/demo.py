@@ -7,6 +7,7 @@ import textwrap
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from horarium.errors import Misconfigured, Unavailable
 from horarium.schedule.identity import ActivationKey, ScheduleKey, schedule_key
 from horarium.schedule.ledger import Disposition
 from starter.cli.printing import near, program, shorten
+from starter.cli.tokens import sign_in_link
 from starter.data_folder import DataFolder
 from starter.dev import EXAMPLE_AGENTS, Running, start
 from starter.documents import read_document
@@ -79,8 +81,11 @@ async def demo(*, keep: bool) -> int:
 
 async def _shown(tree: ProcessTree, settings: Settings, *, keep: bool) -> int:
     began = time.monotonic()
-    _say("Starting a Temporal server, two workers, the controller and an agent runner …")
-    running = await start(tree, settings, temporal_port=0, ui_port=0, api_port=None, agents=EXAMPLE_AGENTS)
+    api = ", the API" if keep else ""
+    _say(f"Starting a Temporal server, two workers, the controller{api} and an agent runner …")
+    # Pages are for whoever has the time to look at them.
+    api_port = 0 if keep else None
+    running = await start(tree, settings, temporal_port=0, ui_port=0, api_port=api_port, agents=EXAMPLE_AGENTS)
     while_it_runs = "" if keep else "\n  It is there while this demo runs."
     _say(
         f"Ready after {time.monotonic() - began:.1f} s. Temporal's user interface: {running.ui_address}{while_it_runs}"
@@ -119,11 +124,15 @@ Everything is left running until Ctrl-C. The schedule is paused: `enable` lets i
 In another terminal, from this folder:
   export HORARIUM_DATA={settings.data}
   export TEMPORAL_ADDRESS={running.temporal_address}
+  export HORARIUM_PUBLIC_URL={running.api_address}
   {called} list
   {called} occurrences {short} -o table
   {called} enable {short}
   {called} audit
   {near(Path(find_temporal()))} workflow list
+The pages: {sign_in_link(replace(settings, public_url=str(running.api_address)))}
+  signs you in once, within 5 minutes; another one:
+  {called} token --sign-in
 Temporal's user interface: {running.ui_address}/namespaces/default/workflows
   the schedule's workflow: {ActivationKey(schedule=key, generation=1).workflow_id}
 Inputs, and what the agent wrote: {settings.content.inputs.parent}"""

@@ -18,7 +18,7 @@ from starter.child import Child, Program
 from starter.cli.printing import near, program
 from starter.cli.tokens import sign_in_link
 from starter.data_folder import DataFolder
-from starter.ports import free_port, refuse_equal, refuse_taken
+from starter.ports import free_port, refuse_any_taken, refuse_equal, refuse_taken
 from starter.processes import ProcessTree
 from starter.setup import prepare_data, prepare_temporal
 from starter.temporal_server import TemporalServer
@@ -32,6 +32,8 @@ EXAMPLE_AGENTS = ("examples.ingestion",)
 HOST = "127.0.0.1"
 API_GRACE = timedelta(seconds=10)
 """What the API gives to requests that are under way."""
+READY_WITHIN = timedelta(seconds=120)
+"""How long a process may take until it works. One that ends by itself is told at once, so this is for a busy machine alone."""
 OTHER_GRACE = timedelta(seconds=5)
 """What a process may take to leave beside the grace of its work: its lease, its heartbeat, the interpreter's end."""
 _ROOT = Path(__file__).parent.parent
@@ -118,13 +120,12 @@ async def dev(
     """Run a development installation until Ctrl-C."""
     for module in agents:
         refuse_unknown(module, command=_typed(module), path=[str(Path.cwd())], inside=True)
-    refuse_equal({"--temporal-port": temporal_port, "--ui-port": ui_port, "--api-port": api_port})
+    ports = {"--temporal-port": temporal_port, "--ui-port": ui_port, "--api-port": api_port}
+    refuse_equal(ports)
     made = not settings.data.exists()
     with DataFolder(settings.data):
         try:
-            for option, port in (("--temporal-port", temporal_port), ("--ui-port", ui_port), ("--api-port", api_port)):
-                if port:
-                    refuse_taken(HOST, port, option)
+            refuse_any_taken(HOST, ports)
         except Misconfigured:
             if made:
                 shutil.rmtree(settings.data, ignore_errors=True)
@@ -139,7 +140,11 @@ async def dev(
                 tree, settings, temporal_port=temporal_port, ui_port=ui_port, api_port=api_port, agents=agents
             )
             _tell(running, settings, agents, json_output=json_output)
-            await tree.run_until_stopped()
+            try:
+                await tree.run_until_stopped()
+            finally:
+                if not json_output:
+                    print("Stopping; a second Ctrl-C kills what is left.", file=sys.stderr)
         if not json_output:
             print("Stopped.", file=sys.stderr)
     return 0
@@ -179,6 +184,7 @@ def _child(
             environment=environment,
             forget="TEMPORAL_",
             folder=_ROOT,
+            ready_within=READY_WITHIN,
             grace=grace + OTHER_GRACE,
         )
     )

@@ -50,6 +50,26 @@ def refuse_taken(host: str, port: int, option: str) -> None:
         ) from error
 
 
+def refuse_any_taken(host: str, ports: Mapping[str, int]) -> None:
+    """The same for several at once, by their options, so that whoever starts a second installation is told once. 0 is any."""
+    taken: list[tuple[str, int]] = []
+    for option, port in ports.items():
+        try:
+            refuse_taken(host, port, option)
+        except Misconfigured:
+            taken.append((option, port))
+    if len(taken) == 1:
+        ((option, port),) = taken
+        refuse_taken(host, port, option)
+    if taken:
+        named = ", ".join(f"{port} ({option})" for option, port in taken)
+        free = " ".join(f"{option} 0" for option, _ in taken)
+        raise Misconfigured(
+            f"Ports {named} are taken or not allowed. Stop what uses them, such as another installation, or use {free} "
+            "for any free ones."
+        )
+
+
 def refuse_equal(ports: Mapping[str, int]) -> None:
     """Raise `Misconfigured` where two options, which `ports` has by name, ask for one port. 0 is any free one."""
     for (option, port), (other, same) in combinations(ports.items(), 2):

@@ -69,7 +69,8 @@ def _url(text: str, info: ValidationInfo) -> str:
         raise PydanticCustomError("not_plain", "This is an address without user, password, query or fragment.")
     if parts.scheme != "https" and info.data.get("private") is False:
         raise PydanticCustomError(
-            "not_https", "An address is reached over https://. For one in your own network, say that it is private."
+            "not_https",
+            "An address is reached over https://. For one in your own network, say that it is private (--private).",
         )
     return text
 

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from horarium.schedule.notifications import ASKED_FOR
+from horarium.schedule.notifications import ASKED_FOR, Kind
 from starter.cli.finding import find
 from starter.cli.place import Document, Where, reach
-from starter.cli.printing import Output, print_fields, print_table, program, show
+from starter.cli.printing import SHORT_ID, Output, print_fields, print_table, program, show
 from starter.cli.review import Review, send_once
 from starter.cli.timings import brief
 
+HEARTBEAT = Kind.HEARTBEAT.value
+_WRAPPED = {"Address", "State"}
 _LOOK = "notify list"
 _TITLES = {
     "notify_add": "Told from now on",
@@ -65,7 +67,7 @@ async def show_endpoints(*, where: Where, output: Output | None) -> int:
     """Show every endpoint and heartbeat."""
     async with reach(where) as place:
         found = await place.endpoints()
-    show({"endpoints": found}, output, lambda: _print_endpoints(found), lines=found)
+    show({"endpoints": found}, output, lambda: print_endpoints(found), lines=found)
     return 0
 
 
@@ -117,26 +119,47 @@ def _about(receipt: Document) -> Iterator[tuple[str, object]]:
         yield "Message", receipt["message_id"]
 
 
-def _print_endpoints(found: list[Document]) -> None:
+def print_endpoints(found: list[Document]) -> None:
+    """Endpoints in a table, and heartbeats in one of their own."""
     if not found:
         print(f"Nobody is told of anything. {program()} notify add --help says how.")
         return
     now = datetime.now(UTC)
+    beats = [each for each in found if each["on"] == [HEARTBEAT]]
+    others = [each for each in found if each not in beats]
+    if others:
+        _print_others(others, now)
+    if others and beats:
+        print()
+    if beats:
+        _print_beats(beats, now)
+
+
+def _print_others(found: list[Document], now: datetime) -> None:
     rows = [
         (
             each["name"],
             ", ".join(each["on"]),
             each["url"],
-            each["schedule_id"] or "all",
-            _brief(each["delivered_at"], now),
-            each["waiting"],
-            each["dead"],
-            _standing(each, now),
+            "all" if each["schedule_id"] is None else each["schedule_id"][:SHORT_ID],
+            *_post(each, now),
         )
         for each in found
     ]
     headers = ("Name", "Told of", "Address", "Schedule", "Heard last", "Waiting", "Dead", "State")
-    print_table(headers, rows, wraps={"Told of", "Address", "State"})
+    print_table(headers, rows, wraps={"Told of", *_WRAPPED})
+
+
+def _print_beats(found: list[Document], now: datetime) -> None:
+    """A heartbeat's name ends in its id, and is so long that nothing else has room beside both."""
+    headers = ("Heartbeat of", "Address", "Heard last", "Waiting", "Dead", "State")
+    print_table(headers, [(each["schedule_id"], each["url"], *_post(each, now)) for each in found], wraps=_WRAPPED)
+    print(f"Each ends by `{program()} notify remove {HEARTBEAT}:ID`.")
+
+
+def _post(endpoint: Document, now: datetime) -> tuple[object, ...]:
+    """What became of what was posted."""
+    return _brief(endpoint["delivered_at"], now), endpoint["waiting"], endpoint["dead"], _standing(endpoint, now)
 
 
 def _standing(endpoint: Document, now: datetime) -> str:

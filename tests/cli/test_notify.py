@@ -8,6 +8,8 @@ import pytest
 from horarium.catalog.deliveries import claim, mark_failed, spread
 from horarium.catalog.endpoints import find_endpoint
 from horarium.control.principals import OPERATOR_SCOPE, WRITE_SCOPE
+from starter.cli import printing
+from starter.cli.notify import print_endpoints
 
 from .conftest import SCOPE
 from .test_server import serving
@@ -115,3 +117,22 @@ def plain(result) -> tuple[int, list[dict], str]:
     changing = {"receipt_id", "created_at", "message_id", "declared_at", "declared_by"}
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     return result.exit_code, [{k: v for k, v in each.items() if k not in changing} for each in lines], result.stderr
+
+
+@pytest.mark.parametrize("width", [100, 120])
+def test_a_table_has_room_for_why_somebody_was_not_heard(width, monkeypatch, capsys):
+    why = "It could not be reached: The environment variable HORARIUM_SECRET_PAGER holds no secret. Set it."
+    schedule = "7b0c7c3e-4f0e-4f53-9f0b-0a5d2f2d8a11"
+    common = {"delivered_at": None, "waiting": 1, "dead": 0, "stopped_at": None, "silent_since": None}
+    found = [
+        {"name": f"heartbeat:{schedule}", "on": ["heartbeat"], "url": "https://watcher.example/daily-review"},
+        {"name": "pager", "on": ["failed", "refused"], "url": "https://pager.example/horarium"},
+    ]
+    monkeypatch.setattr(printing, "columns", lambda: width)
+    print_endpoints([{**each, **common, "schedule_id": schedule, "last_error": why} for each in found])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) < 25
+    (beat,) = [line for line in lines if line.startswith(schedule)]
+    assert "not heard" in beat
+    assert "notify remove heartbeat:ID" in lines[-1]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,13 +100,17 @@ def test_a_demo_that_is_kept_says_how_to_look_around_and_what_is_left(tmp_path):
         (folder,) = left(tmp_path)
         assert exports["HORARIUM_DATA"] == str(folder)
         commands = [shlex.split(line) for line in re.findall(r"^  (\S*(?:horarium|temporal) .*)$", said, re.MULTILINE)]
-        assert len(commands) == 5
+        assert len(commands) == 6
         environment = {**without_settings(), **exports}
         for command in commands:
             answer = subprocess.run(
                 command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
             )
             assert answer.returncode == 0, (command, answer)
+        link = re.search(r"^The pages: (\S+)$", said, re.MULTILINE)[1]
+        assert link.startswith(exports["HORARIUM_PUBLIC_URL"])
+        with urllib.request.urlopen(link) as page:
+            assert "Sign in" in page.read().decode()
         workflow = re.search(r"the schedule's workflow: (\S+)", said)[1]
 
         async def describe() -> str:

@@ -221,7 +221,7 @@ def test_agents_of_the_person_s_own_folder_run_and_are_named_with_what_comes_nex
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=GONE_WITHIN)
         assert (process.returncode, rest) == (0, "")
-        assert errors.splitlines()[-1] == "Stopped."
+        assert errors.splitlines()[-2:] == ["Stopping; a second Ctrl-C kills what is left.", "Stopped."]
         logs = {path.name: path.read_text().splitlines() for path in (tmp_path / "here" / "logs").glob("*.log")}
         for name in ("worker.log", "controller.log", "api.log", "agents-mine.log"):
             for line in logs[name]:

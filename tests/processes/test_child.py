@@ -70,7 +70,7 @@ def test_readiness_may_be_a_question_or_nothing_at_all(program):
             "child ended with exit status 3 before it was ready. Its last words: one | two (log: {log})",
         ),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "child ended with signal SIGSEGV before it was ready. (log: {log})"),
-        ("say('hm'); time.sleep(60)", "child was not ready within 5 s. Its last words: hm (log: {log})"),
+        ("say('hm'); time.sleep(60)", "child did not get ready within 5 s. Its last words: hm (log: {log})"),
     ],
 )
 def test_a_child_that_does_not_come_up_is_told_in_a_sentence_and_is_gone(program, body, sentence):

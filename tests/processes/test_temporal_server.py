@@ -157,7 +157,7 @@ def test_a_server_that_does_not_answer_in_time_is_killed_and_told(tmp_path, monk
     monkeypatch.setattr(module, "find_temporal", lambda: str(tmp_path / "temporal"))
     monkeypatch.setattr(module, "READY_WITHIN", module.READY_WITHIN / 6)
     server = TemporalServer(tmp_path, port=0, headless=True)
-    with pytest.raises(Misconfigured, match=r"was not ready within 5 s\. Its last words: thinking"):
+    with pytest.raises(Misconfigured, match=r"did not get ready within 5 s\. Its last words: thinking"):
         asyncio.run(server.start())
     assert server.status == -signal.SIGKILL
 

@@ -44,7 +44,7 @@ export declare class Client {
     readonly receipts: Receipts;
     /**
      * @param baseUrl The server's address, http:// or https://, without the `/v1/…`.
-     * @throws {Misconfigured} For an address that is none, or a time that is none.
+     * @throws {Misconfigured} For an address that is none, a time that is none, or where no token is named.
      */
     constructor(baseUrl: string, options: ClientOptions);
 }

@@ -11,7 +11,7 @@ import type {
   ScheduleRecord,
 } from "./api.js";
 import { ANSWER_WITHIN_MS, Caller, changing, reading, type Part, type Scope, type Token } from "./calls.js";
-import { InvalidSchedule, isObject } from "./errors.js";
+import { InvalidSchedule, isObject, Misconfigured } from "./errors.js";
 
 /** How a client is set up. */
 export interface ClientOptions {
@@ -59,9 +59,13 @@ export class Client {
 
   /**
    * @param baseUrl The server's address, http:// or https://, without the `/v1/…`.
-   * @throws {Misconfigured} For an address that is none, or a time that is none.
+   * @throws {Misconfigured} For an address that is none, a time that is none, or where no token is named.
    */
   constructor(baseUrl: string, options: ClientOptions) {
+    if (!isObject(options) || !("token" in options)) {
+      // Whoever writes JavaScript has no compiler to say so.
+      throw new Misconfigured('A client is given its token, as in new Client("http://127.0.0.1:8080", { token }).');
+    }
     const caller = new Caller(baseUrl, options.token, options.answerWithinMs ?? ANSWER_WITHIN_MS);
     this.environments = new Environments(caller);
     this.schedules = new Schedules(caller);

@@ -350,3 +350,12 @@ test("a request that no server reads is refused before it is sent", async (t) =>
   assert.equal(server.requests.length, 1);
   assert.equal(server.requests[0].body.length, MAX_DOCUMENT_BYTES);
 });
+
+test("a client without a token is refused in a sentence, and not by an error of the language", () => {
+  for (const options of [undefined, null, "t", {}]) {
+    assert.throws(
+      () => new Client("http://api.test", options),
+      (error) => error instanceof Misconfigured && error.message.includes("{ token }"),
+    );
+  }
+});
