@@ -1,6 +1,7 @@
 """`setup`, `db upgrade`, and the commands that keep running: `worker`, `controller`, `dev` and `demo`."""
 
 import asyncio
+import importlib.util
 import math
 import sys
 import time
@@ -16,6 +17,7 @@ from horarium.errors import Misconfigured, Unavailable
 from starter.cli.installation import refuse_absent
 from starter.cli.printing import Output, show
 from starter.setup import prepare_data, prepare_temporal
+from starter.temporal_server import find_temporal
 from worker.connection import connect
 from worker.logs import configure, tell
 from worker.processes import serve, serve_agents
@@ -136,6 +138,7 @@ async def develop(
     output: Output | None,
 ) -> int:
     """Run a whole installation on this machine."""
+    _require_checkout()
     from starter.dev import EXAMPLE_AGENTS, dev  # noqa: PLC0415 - what only this command needs
 
     try:
@@ -155,9 +158,20 @@ async def develop(
 
 async def demonstrate(*, keep: bool) -> int:
     """Show the main job."""
+    _require_checkout()
     from starter.demo import demo  # noqa: PLC0415 - what only this command needs
 
     return await demo(keep=keep)
+
+
+def _require_checkout() -> None:
+    """Raise `Misconfigured` where a server or the examples are missing, as in an image for production."""
+    find_temporal()
+    if importlib.util.find_spec("examples") is None:
+        raise Misconfigured(
+            "The examples are not here, so this is no checkout. `horarium dev` and `horarium demo` run from one; in an image, "
+            "start the processes one by one (deploy/README.md)."
+        )
 
 
 def _present(data: Path | None) -> Settings:

@@ -229,6 +229,25 @@ def test_what_is_copied_sets_up_an_installation(image):
     assert (image / "data" / "catalog.db").is_file(), "the migrations are among what was copied"
 
 
+@pytest.mark.parametrize("command", ["dev", "demo"])
+@pytest.mark.parametrize(("has_server", "told"), [(False, "extra `dev-server`"), (True, "this is no checkout")])
+def test_what_is_for_a_checkout_alone_says_so_in_a_sentence(image, command, has_server, told):
+    server = image / "server"
+    server.mkdir(exist_ok=True)
+    (server / "temporal").touch(mode=0o755)
+    script = f"""
+import os
+from horarium.__main__ import main
+sys.executable, os.environ["PATH"] = "/nowhere/python", {str(server) if has_server else "/nowhere"!r}
+sys.argv = ["horarium", {command!r}]
+main()
+"""
+    done = in_image(image, script)
+    assert done.returncode == 1, done.stderr[-2_000:]
+    assert told in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
 def wheel(source: Path, folder: Path) -> bytes:
     """The library's wheel, as the image's build makes it."""
     done = subprocess.run(
