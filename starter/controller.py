@@ -11,44 +11,37 @@ found its server again, looks at everything at once.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import structlog
-from sqlalchemy import Connection
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.clock import WorkerClock, machine_time
 from activities.findings import Findings
 from activities.gateway import HttpGateway
 from horarium.authority.asking import Authority
-from horarium.catalog import Catalog, moved_on, unsettled, watching
+from horarium.catalog import Catalog, watching
 from horarium.catalog.clock import catalog_time
-from horarium.catalog.presence import UNSETTLED, Seen, observe_all
-from horarium.catalog.schedules import find_live, require_version
-from horarium.catalog.unsettled import Unsettled
 from horarium.catalog.watching import Watched
 from horarium.control import seals
-from horarium.control.sweeping import REVIEWED_AT_ONCE, review_enabled_before, review_if_live, settle_lost
-from horarium.errors import HorariumError, Unavailable
 from horarium.schedule.findings import Finding
-from horarium.schedule.identity import ActivationKey, ScheduleKey, Scope
-from horarium.schedule.ledger import Disposition
+from horarium.schedule.identity import Scope
 from starter import tallies
-from starter.apart import each_apart, log_failure
+from starter.apart import log_failure
 from starter.by_hand import ByHand
 from starter.closures import Closures
 from starter.lingering import Lingering
+from starter.looks import Looks, batches
+from starter.moved_on import MovedOn
 from starter.notifying import Notifier, Post
 from starter.pruning import PRUNE_EVERY, Pruning
 from starter.punctuality import Punctuality
 from starter.reservations import Reservations
 from starter.rotation import LOOKS_AT_ONCE, Rotation
-from starter.stranded import Stranded
-from starter.temporal import ClosedSchedule, Found, Temporal
+from starter.temporal import ClosedSchedule, Temporal
+from starter.unsettled import UnsettledRuns
 from worker.connection import connect
 from worker.metrics import ProcessMetrics
 from worker.processes import CATALOGS_TIME, WAIT_FOR_TEMPORAL_SECONDS, open_catalog, until_told
@@ -60,24 +53,12 @@ TICK = timedelta(milliseconds=500)
 """How soon a change of activation is taken up."""
 SWEEP_EVERY = timedelta(seconds=5)
 """How often what may be wrong is looked at, and some of everything else; audit events are sealed if there are new ones."""
-OVERDUE = timedelta(seconds=10)
-"""How long after its nominal time a run without an answer is looked at."""
 SWEEP_LIMIT = timedelta(seconds=15)
 """How long a sweep may take before it is told. It has a few hundred looks to take, so then Temporal or the catalog is slow."""
 ERRORS_AT_ONCE = 500
 """Activations in error that a sweep looks at. Where they are more, they take turns."""
-RUNS_AT_ONCE = 200
-"""Runs without an answer that a sweep looks at. Where they are more, they take turns."""
 CONFIRM_PAGE = 1_000
 """Live activations that are read at once where all are looked at."""
-BATCH = 200
-"""Schedules that are looked at before what was seen of them is written down, in one transaction."""
-
-_LOST = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
-"""What a call ends with where no server answers."""
-
-State = tuple[str, str | None]
-"""A runtime state and its reason."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -144,13 +125,13 @@ class Controller:
     by_hand: ByHand = field(init=False)
     reservations: Reservations = field(init=False)
     punctuality: Punctuality = field(init=False)
-    stranded: Stranded = field(init=False)
+    unsettled: UnsettledRuns = field(init=False)
+    moved_on: MovedOn = field(init=False)
+    looks: Looks = field(init=False)
     pruning: Pruning = field(init=False)
     _unconfirmed: bool = field(init=False, default=True)
     _in_hand: frozenset[int] = field(init=False, default=frozenset())
     _after_error: int | None = field(init=False, default=None)
-    _after_run: tuple[int, datetime, int] | None = field(init=False, default=None)
-    _reviewed_under: tuple[int, int] | None = field(init=False, default=None)
     _looked_at: set[int] = field(init=False, default_factory=set)
     _clean: bool = field(init=False, default=True)
 
@@ -160,7 +141,9 @@ class Controller:
         self.closures = Closures(self.temporal, self.scope, self.now)
         self.rotation = Rotation(self.catalog, self.scope)
         self.punctuality = Punctuality(self.catalog, self.scope, self.findings)
-        self.stranded = Stranded(self.temporal)
+        self.unsettled = UnsettledRuns(self.catalog, self.temporal, self.scope, self.now, self.findings)
+        self.moved_on = MovedOn(self.catalog, self.scope, self.now)
+        self.looks = Looks(self.catalog, self.temporal, self.now, self._confirm_again)
         self.reservations = Reservations(self.catalog, self.authority, self.scope, self.now)
         self.pruning = Pruning(self.catalog, self.scope, self.now, self.event_retention_days)
 
@@ -188,8 +171,8 @@ class Controller:
         watched = await self.catalog.read(watching.watched, self.scope)
         self._in_hand = frozenset(each.row for each in watched)
         try:
-            for some in _batches(watched):
-                await self._observe(some, partial(self._taken_up, still))
+            for some in batches(watched):
+                await self.looks.take_up(some, lingering=still)
         finally:
             self._in_hand = frozenset()
 
@@ -214,7 +197,7 @@ class Controller:
         while not over:
             page = await once.page(now=self.now(), limit=CONFIRM_PAGE)
             clean = True
-            for some in _batches([each for each in page if each.row not in self._in_hand]):
+            for some in batches([each for each in page if each.row not in self._in_hand]):
                 clean &= await self._look_at(some)
                 looked_at += len(some)
                 if self._has_to_confirm():
@@ -224,6 +207,9 @@ class Controller:
 
     def _has_to_confirm(self) -> bool:
         return self._unconfirmed
+
+    def _confirm_again(self) -> None:
+        self._unconfirmed = True
 
     async def sweep(self) -> None:
         """Look at what may not be as it should be, and at some of what should."""
@@ -294,148 +280,22 @@ class Controller:
     async def _look_at(self, live: Sequence[Watched]) -> bool:
         """Look at live activations, and write down what is not as it was; False where something could not be written."""
         clean = True
-        for some in _batches(live):
+        for some in batches(live):
             overdue = await self.punctuality.overdue(some, now=self.now())
-            clean &= await self._observe(some, partial(self._swept, overdue))
-        moved = [each.key for each in live if self._has_moved_on(each)]
-        if moved:
-            # Enabled while the environment moved on, so that who went through all of them then did not meet it.
-            await self._review(moved)
+            clean &= await self.looks.at_live(some, overdue=overdue)
+        await self.moved_on.review_late(live)
         return clean
 
-    def _has_moved_on(self, each: Watched) -> bool:
-        under = self._reviewed_under
-        return under is not None and any(
-            was is not None and was != now for was, now in zip(each.enabled_under, under, strict=True)
-        )
-
     async def _review_enabled_before(self) -> None:
-        """Finish what a new epoch or a reset has begun: whoever gave that command may have died in the middle.
-
-        All are gone through once after each. One that is enabled meanwhile is found when its turn comes.
-        """
-        under = await self.catalog.read(moved_on.state_of_environment, self.scope)
-        if under == self._reviewed_under:
-            return
-        after, clean = 0, True
-        while page := await self.catalog.read(moved_on.enabled_before, self.scope, limit=REVIEWED_AT_ONCE, after=after):
-            keys, after = [key for _, key in page], page[-1][0]
-            clean &= await self._review(keys)
-        self._reviewed_under = under if clean else None
-
-    async def _review(self, keys: Sequence[ActivationKey]) -> bool:
-        try:
-            await self.catalog.write(review_enabled_before, keys, now=self.now())
-        except Unavailable:
-            raise
-        except Exception as error:  # noqa: BLE001 - the boundary: one that cannot be ended hides no other
-            log_failure("reviewed_one_by_one", error)
-            return all(done is not None for _, done in await each_apart(keys, self._review_one, at_once=1))
-        return True
-
-    async def _review_one(self, key: ActivationKey) -> int:
-        return await self.catalog.write(review_enabled_before, [key], now=self.now())
+        await self.moved_on.review_all()
 
     async def _sweep_runs(self) -> None:
-        """Look at some of the runs without an answer, and at the end of each round tell which of them are stranded."""
-        before = self.now() - OVERDUE
-        page = await self.catalog.read(
-            unsettled.unsettled_runs, self.scope, before=before, limit=RUNS_AT_ONCE, after=self._after_run
-        )
-        await each_apart(page, self._look_after)
-        self._after_run = page[-1].place if len(page) == RUNS_AT_ONCE else None
-        if self._after_run is None:
-            for _ in range(await self.stranded.report()):
-                self.findings.note(Finding.PINNED_WITHOUT_POLLERS)
+        await self.unsettled.look()
 
     async def _seal(self) -> None:
         now = self.now()
         if await self.catalog.read(seals.is_due, self.scope, now=now):
             await self.catalog.write(seals.seal_due, self.scope, now=now)
-
-    async def _observe(self, watched: Sequence[Watched], look: Callable[[Watched], Awaitable[State]]) -> bool:
-        """Look at some schedules and write down what is not as it was; False where something could not be written."""
-        now = self.now()
-        found = await each_apart(watched, lambda each: self._or_error(look, each))
-        seen = [
-            Seen(row=each.row, generation=each.key.generation, state=state[0], reason=state[1])
-            for each, state in found
-            if state is not None and not _is_known(each, state)
-        ]
-        if not seen:
-            return True
-        try:
-            await self.catalog.write(observe_all, seen, now=now)
-        except HorariumError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the boundary: one row that cannot be written hides no other
-            log_failure("written_down_one_by_one", error)
-            written = await each_apart(seen, lambda each: self._write_down(each, now=now), at_once=1)
-            return all(done for _, done in written)
-        return True
-
-    async def _or_error(self, look: Callable[[Watched], Awaitable[State]], each: Watched) -> State:
-        """What is seen of a schedule. That it could not be looked at is seen too, and the next sweep tries again."""
-        try:
-            return await look(each)
-        except RPCError as error:
-            # What the server knew may be lost with it, or have changed meanwhile.
-            self._unconfirmed |= error.status in _LOST
-            return "error", f"Temporal: {error.message}"
-        except Exception as error:  # noqa: BLE001 - the boundary: whatever is wrong with one schedule, the others go on
-            log_failure("not_reconciled", error, workflow_id=each.key.workflow_id)
-            return "error", f"The controller could not look at it: {type(error).__name__}. Its log says more."
-
-    async def _write_down(self, seen: Seen, *, now: datetime) -> bool:
-        await self.catalog.write(observe_all, [seen], now=now)
-        return True
-
-    async def _taken_up(self, still: frozenset[ScheduleKey], each: Watched) -> State:
-        if each.is_live:
-            return await self._established(each)
-        if each.ended_as == "review":
-            return "review", each.ended_reason
-        return ("stopping", None) if each.key.schedule in still else ("paused", None)
-
-    async def _swept(self, overdue: Mapping[int, str], each: Watched) -> State:
-        state, reason = await self._established(each)
-        return ("error", overdue[each.row]) if state == "active" and each.row in overdue else (state, reason)
-
-    async def _established(self, each: Watched) -> State:
-        is_new = each.observed is None or each.observed[0] != each.key.generation
-        # Whose first look this is has no workflow as a rule: to ask for it first would be a call more for each.
-        if is_new and await self.temporal.start_schedule(each.key):
-            return "active", None
-        found = await self.temporal.describe(each.key.workflow_id)
-        if found is Found.RUNNING:
-            return "active", None
-        if found is Found.ABSENT:
-            started = await self.temporal.start_schedule(each.key)
-            return ("active", None) if started else ("pending", "Another controller is starting it.")
-        because = f"Its workflow was found {found} while the activation was enabled."
-        if await self.catalog.write(review_if_live, each.key, because=because, now=self.now()):
-            _logger.warning("workflow_closed_under_activation", workflow_id=each.key.workflow_id, found=found)
-            return "review", because
-        return "stopping", None
-
-    async def _look_after(self, run: Unsettled) -> None:
-        standing = await self.temporal.look_at(run.workflow_id)
-        found = standing.found
-        if found is Found.RUNNING:
-            self.stranded.note(run.workflow_id, standing.pinned_to)
-            return
-        if found is Found.ABSENT and run.disposition is Disposition.STAGED and await self._may_still_start(run):
-            await self.temporal.start_run(run.key)
-            self.findings.note(Finding.RUN_STARTED_AGAIN)
-            _logger.warning("run_started_again", workflow_id=run.workflow_id)
-            return
-        waiting = await self.catalog.write(settle_lost, run, closed_as=found.value, now=self.now())
-        _logger.warning("run_workflow_is_closed", workflow_id=run.workflow_id, found=found)
-        await self.temporal.nudge(waiting)
-
-    async def _may_still_start(self, run: Unsettled) -> bool:
-        window = await self.catalog.read(_window, run.key.activation)
-        return window is not None and self.now() - run.window_from <= window
 
 
 async def _repeat(act: Callable[[], Awaitable[None]], *, every: timedelta) -> None:
@@ -451,23 +311,3 @@ async def _guarded(act: Callable[[], Awaitable[None]]) -> None:
         await act()
     except Exception as error:  # noqa: BLE001 - the boundary: a controller outlives whatever it meets
         log_failure(f"{act.__name__.strip('_')}_failed", error)
-
-
-def _is_known(each: Watched, state: State) -> bool:
-    """Whether it was written down already, and nobody waits for it to be written down again."""
-    settled = state[0] not in UNSETTLED
-    return each.observed == (each.key.generation, *state) and not (each.unobserved and settled)
-
-
-def _batches(watched: Sequence[Watched]) -> Iterator[Sequence[Watched]]:
-    """So many as are written down in one transaction."""
-    for start in range(0, len(watched), BATCH):
-        yield watched[start : start + BATCH]
-
-
-def _window(connection: Connection, key: ActivationKey) -> timedelta | None:
-    found = find_live(connection, key)
-    if found is None:
-        return None
-    schedule, activation = found
-    return require_version(connection, schedule, activation.revision).configuration.policy.catchup_window

@@ -11,8 +11,9 @@ from horarium.control.operations import run_to_start
 from horarium.control.records import record
 from horarium.control.seals import verify_seals
 from horarium.schedule.identity import ActivationKey, RunKey, Scope
-from starter.controller import OVERDUE, Controller
+from starter.controller import Controller
 from starter.temporal import ClosedSchedule, Found, Standing
+from starter.unsettled import OVERDUE
 from tests.control.caller import Caller, events
 from tests.control.desk import SCOPE, Desk, at, every, seconds
 

@@ -13,7 +13,8 @@ from horarium.errors import Conflict, Refused, Unavailable
 from horarium.schedule.identity import ActivationKey, RunKey
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.plan import plan
-from starter.controller import OVERDUE, SWEEP_EVERY
+from starter.controller import SWEEP_EVERY
+from starter.unsettled import OVERDUE
 from tests.control.caller import Caller, events, new_key
 from tests.control.desk import SCOPE, Desk, Loop, at, every, seconds
 

@@ -5,9 +5,9 @@ import structlog.testing
 from horarium.catalog import findings
 from horarium.schedule.findings import Finding
 from starter import controller as module
-from starter.controller import OVERDUE
 from starter.punctuality import GRACE
 from starter.temporal import Found
+from starter.unsettled import OVERDUE
 from tests.control.desk import SCOPE, Desk, at, every, seconds
 from tests.controller.known import Clock, Known, controller, runtime
 

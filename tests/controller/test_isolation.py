@@ -13,10 +13,11 @@ from horarium.catalog import presence
 from horarium.catalog.tables import sweeps
 from horarium.errors import Unavailable
 from starter import controller as module
-from starter import rotation
+from starter import looks, rotation
 from starter.apart import AT_ONCE
 from starter.controller import Controller
 from starter.temporal import Found
+from starter.unsettled import OVERDUE
 from tests.control.desk import Desk, every
 from tests.controller.known import Clock, Known, controller, runtime
 
@@ -79,7 +80,7 @@ async def test_an_observation_that_cannot_be_written_hides_no_other_and_leaves_t
             raise IntegrityError("INSERT INTO runtime", {}, sqlite3.IntegrityError("FOREIGN KEY"))
         observe_all(connection, seen, now=now)
 
-    monkeypatch.setattr(module, "observe_all", picky)
+    monkeypatch.setattr(looks, "observe_all", picky)
     clock = Clock()
     one = controller(catalog, Known(), clock)
     await one.sweep()
@@ -103,7 +104,7 @@ async def test_a_part_of_a_sweep_that_fails_leaves_the_others_to_be_done(catalog
     monkeypatch.setattr(module.seals, "is_due", fails)
     monkeypatch.setattr(rotation, "note_sweep", fails)
     clock = Clock(desk.now)
-    clock.now += module.OVERDUE * 3
+    clock.now += OVERDUE * 3
     temporal = Known(found={loop.run(60).workflow_id: Found.TERMINATED, loop.key.workflow_id: Found.RUNNING})
     await controller(catalog, temporal, clock).sweep()
     assert runtime(catalog, desk.key) == ("active", None)

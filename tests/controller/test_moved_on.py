@@ -4,7 +4,7 @@ import pytest
 
 from horarium.control import administration
 from horarium.control.principals import OPERATOR_SCOPE
-from starter import controller as module
+from starter import moved_on as module
 from tests.control.caller import new_key, principal
 from tests.control.desk import NOON, SCOPE, Desk, every
 from tests.controller.known import Clock, Known, controller, runtime

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import event
 
 from horarium.control.records import record
-from starter import controller as module
-from starter.controller import OVERDUE
+from starter import unsettled
 from starter.temporal import Found
+from starter.unsettled import OVERDUE
 from tests.control.desk import NOON, Desk, every
 from tests.controller.known import Clock, Known, controller, runtime
 
@@ -51,7 +51,7 @@ async def test_a_schedule_that_sleeps_for_days_is_never_reckoned(catalog):
 
 @pytest.mark.parametrize("lost", range(7))
 async def test_a_lost_run_is_found_among_more_open_ones_than_one_page_holds(catalog, monkeypatch, lost):
-    monkeypatch.setattr(module, "RUNS_AT_ONCE", 2)
+    monkeypatch.setattr(unsettled, "RUNS_AT_ONCE", 2)
     desk, temporal = Desk(catalog), Known()
     loop = desk.enabled(every(60, overlap="allow"))
     temporal.found[loop.key.workflow_id] = Found.RUNNING

@@ -10,7 +10,8 @@ from horarium.control import operations
 from horarium.control.principals import local_principal
 from horarium.errors import Conflict
 from horarium.schedule.identity import RunKey, ScheduleKey
-from starter.controller import OVERDUE, Controller
+from starter.controller import Controller
+from starter.unsettled import OVERDUE
 from tests.postgres.databases import KINDS
 from tests.workflows.documents import every
 from tests.workflows.house import SCOPE, House, workers_beat
