@@ -13,7 +13,7 @@ from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
 from horarium.authority.local import LocalAuthority
 from horarium.authority.signing import keys_named
-from horarium.errors import Misconfigured
+from horarium.errors import Misconfigured, Refused
 from horarium.schedule.ceilings import PER_PROFILE, TOTAL, USUAL, Ceilings
 from horarium.schedule.identity import Scope
 from worker.metrics_settings import PORT as _METRICS_PORT
@@ -49,6 +49,7 @@ MOST_DAYS = 36_500
 """A hundred years of thread events."""
 _RETENTION = "SCHEDULER_EVENT_RETENTION_DAYS"
 
+_SERVED = {"HORARIUM_ORGANIZATION": "local", "HORARIUM_ENVIRONMENT": "dev"}
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -181,10 +182,7 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     if url and url.startswith("sqlite") and folder != named:
         # A file that belongs to the folder of the environment is not the catalog of the folder that was asked for.
         url = None
-    scope = Scope(
-        org_id=environ.get("HORARIUM_ORGANIZATION", "local"),
-        environment_id=environ.get("HORARIUM_ENVIRONMENT", "dev"),
-    )
+    scope = _scope(environ)
     # At the start, although the plugin alone uses them: an API without Temporal would say it much later.
     read_payload_keys(environ)
     return Settings(
@@ -203,6 +201,14 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         or DEFAULT_CACHED_WORKFLOWS,
         metrics=read_metrics_address(environ),
     )
+
+
+def _scope(environ: Mapping[str, str]) -> Scope:
+    organization, environment = (environ.get(name) or usual for name, usual in _SERVED.items())
+    try:
+        return Scope(org_id=organization, environment_id=environment)
+    except Refused as error:
+        raise Misconfigured(f"{' and '.join(_SERVED)} say what is served. {error.sentence}") from error
 
 
 def ceilings_from(environ: Mapping[str, str]) -> Ceilings:

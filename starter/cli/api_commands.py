@@ -104,7 +104,10 @@ def token(
     ] = "1h",  # type: ignore[assignment]  # typer parses the default like what a person writes
     sign_in: Annotated[
         bool,
-        typer.Option("--sign-in", help="Print a link instead that signs you in to the pages, once within 5 minutes."),
+        typer.Option(
+            "--sign-in",
+            help="Print a link instead that signs you in to the pages at HORARIUM_PUBLIC_URL, once within 5 minutes.",
+        ),
     ] = False,
     data: Data = None,
     output: Form = None,

@@ -124,3 +124,14 @@ def test_what_was_meant_is_there():
         assert CliRunner().invoke(app, [word]).exit_code == 2
         for each in meant:
             assert CliRunner().invoke(app, [*each.split(), "--help"]).exit_code == 0, each
+
+
+def test_a_name_of_an_environment_that_is_none_is_told_by_its_variable_and_an_empty_one_is_none(
+    horarium, installation, monkeypatch
+):
+    monkeypatch.setenv("HORARIUM_ENVIRONMENT", "")
+    assert horarium("list", "--data", installation.data).exit_code == 0
+    monkeypatch.setenv("HORARIUM_ENVIRONMENT", "no spaces")
+    refused = horarium("list", "--data", installation.data)
+    assert (refused.exit_code, "HORARIUM_ENVIRONMENT" in refused.stderr) == (1, True)
+    assert "'no spaces' is no name of an environment" in refused.stderr
