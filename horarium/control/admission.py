@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from horarium.authority.asking import Answers, Content
 from horarium.authority.facts import Question
 from horarium.authority.rules import Objection, may_cost
-from horarium.catalog import ledger, money, tallies
+from horarium.catalog import ledger, ledger_changes, money, tallies
 from horarium.catalog.generations import find_generation
 from horarium.catalog.presence import RegisteredAgent, find_agent
 from horarium.catalog.schedules import Activation, Schedule, find_activation
@@ -140,7 +140,7 @@ def decide(
         return refused
     _reserve(connection, question, key, content, judgement, now=now)
     breaker.count_start(connection, schedule, activation, key)
-    ledger.set_disposition(connection, entry, Disposition.ADMITTED)
+    ledger_changes.set_disposition(connection, entry, Disposition.ADMITTED)
     evidence = {
         **judgement.evidence,
         "version": {"revision": version.revision, "digest": version.digest},
@@ -260,7 +260,7 @@ def _misfired(
     disposition, reason = (
         (Disposition.MISSED, Reason.OUTSIDE_WINDOW) if late else (Disposition.SKIPPED, Reason.COALESCED)
     )
-    ledger.close(connection, schedule, entry, disposition, reason, now=now)
+    ledger_changes.close(connection, schedule, entry, disposition, reason, now=now)
     run = replace(run, ended_at=now)
     _keep(connection, entry, run, disposition)
     v0_events.tell_missed(connection, schedule, key, reason, disposition=disposition, by=ADMISSION, now=now)
@@ -348,7 +348,9 @@ def nudge_if_waiting(
 def _keep(connection: Connection, entry: ledger.Entry, run: ledger.Run, became: Disposition) -> None:
     """Store what was decided on a run, all at once."""
     decided = {name: getattr(run, name) for name in _DECIDED}
-    ledger.change_run(connection, run.run_id, **{name: value for name, value in decided.items() if value is not None})
+    ledger_changes.change_run(
+        connection, run.run_id, **{name: value for name, value in decided.items() if value is not None}
+    )
     assert run.decided_at is not None
     since = max(entry.first_at, entry.held_since or entry.first_at)
     tallies.time_decided(connection, became, since=since, decided_at=run.decided_at)
@@ -365,7 +367,7 @@ def _refused(
     looked_at: dict[str, object],
     now: datetime,
 ) -> Admission:
-    ledger.close(connection, schedule, entry, Disposition.REFUSED, objection.reason, now=now)
+    ledger_changes.close(connection, schedule, entry, Disposition.REFUSED, objection.reason, now=now)
     money.release(connection, key.run_id, now=now)
     evidence = {**looked_at, "sentence": objection.sentence, **objection.evidence}
     run = replace(run, evidence=evidence, ended_at=now)

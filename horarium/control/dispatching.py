@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from horarium.authority.asking import Content
 from horarium.authority.declared import Destination
 from horarium.authority.signing import Keys, keys_named
-from horarium.catalog import ledger
+from horarium.catalog import ledger, ledger_changes
 from horarium.catalog.declarations import find_declarations
 from horarium.catalog.generations import Generation, find_generation
 from horarium.catalog.schedules import Activation, Schedule
@@ -225,7 +225,9 @@ def claim(
     keys = keys_of(destination.secret)
     nonce, sent_at = run.token_nonce or secrets.token_hex(16), run.dispatch_sent or now
     token = _token(keys, run.run_id, nonce)
-    ledger.change_run(connection, run.run_id, dispatch_sent=sent_at, token_nonce=nonce, token_hash=hash_of(token))
+    ledger_changes.change_run(
+        connection, run.run_id, dispatch_sent=sent_at, token_nonce=nonce, token_hash=hash_of(token)
+    )
     return Claim(
         key=key,
         destination_name=handed.destination_name,
@@ -273,12 +275,14 @@ def conclude(
         case Answer.UNSENT:
             unsent = claimed.first and handed.run.dispatch_sent == claimed.sent_at
             if unsent:
-                ledger.change_run(connection, claimed.run_id, dispatch_sent=None)
+                ledger_changes.change_run(connection, claimed.run_id, dispatch_sent=None)
             failed = Outcome(disposition=Disposition.NOT_STARTED, reason=Reason.DISPATCH_FAILED, summary=sentence)
             ends_as, repeatable = failed if unsent else _unknown(sentence), True
         case Answer.UNKNOWN:
             # Another attempt, whose connection failed, may have taken back that something was sent.
-            ledger.change_run(connection, claimed.run_id, dispatch_sent=handed.run.dispatch_sent or claimed.sent_at)
+            ledger_changes.change_run(
+                connection, claimed.run_id, dispatch_sent=handed.run.dispatch_sent or claimed.sent_at
+            )
             ends_as, repeatable = _unknown(sentence), claimed.idempotent
     if repeatable and now < claimed.until:
         return Again(until=claimed.until)
@@ -287,10 +291,10 @@ def conclude(
 
 def mark_begun(connection: Connection, handed: Handed, *, at: datetime) -> None:
     """The agent has the run."""
-    ledger.set_disposition(connection, handed.entry, Disposition.STARTED)
+    ledger_changes.set_disposition(connection, handed.entry, Disposition.STARTED)
     sent = handed.run.dispatch_sent or at
-    ledger.change_run(connection, handed.run.run_id, begun_at=at, dispatch_sent=sent)
-    ledger.note_begun(connection, handed.schedule, handed.entry, handed.run, at=at)
+    ledger_changes.change_run(connection, handed.run.run_id, begun_at=at, dispatch_sent=sent)
+    ledger_changes.note_begun(connection, handed.schedule, handed.entry, handed.run, at=at)
     tenant_id = tenant_of(handed.generation.version)
     threads.tell_begun(connection, handed.schedule, handed.key, handed.run, tenant_id=tenant_id, now=at)
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from horarium.catalog import ledger
+from horarium.catalog import ledger, ledger_changes
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.schedules import Activation, Schedule, change_activation, require_version
 from horarium.catalog.versions import Version
@@ -41,9 +41,9 @@ def end_activation(
         if entry.disposition not in {Disposition.STAGED, Disposition.BUFFERED}:
             continue
         if entry.first_at > ended_at and entry.trigger == BY_CALENDAR:
-            ledger.withdraw(connection, entry)
+            ledger_changes.withdraw(connection, entry)
         else:
-            ledger.close(connection, schedule, entry, Disposition.DROPPED, reason, now=now)
+            ledger_changes.close(connection, schedule, entry, Disposition.DROPPED, reason, now=now)
             profile_logs.tell_one(connection, schedule, entry.first_at, Disposition.DROPPED, reason)
             threads.tell_dropped(connection, schedule, entry.run_key(schedule.key), reason=reason, now=now)
     version = require_version(connection, schedule, activation.revision)
@@ -56,7 +56,7 @@ def end_activation(
     else:
         if undecided is not None:
             fate = Fate(span=undecided, disposition=Disposition.DROPPED, reason=reason)
-            ledger.write_fate(connection, schedule, generation=activation.generation, fate=fate, now=now)
+            ledger_changes.write_fate(connection, schedule, generation=activation.generation, fate=fate, now=now)
             profile_logs.tell_fates(connection, schedule, [fate])
     change_activation(
         connection,

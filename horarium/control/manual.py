@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.catalog import ledger
+from horarium.catalog import ledger, ledger_changes
 from horarium.catalog.schedules import Schedule
 from horarium.catalog.versions import Version
 from horarium.control import events, v0_events
@@ -63,7 +63,9 @@ def trigger(
         _require_slot(connection, schedule, version.configuration.policy)
     activation = ActivationKey(schedule=key, generation=current.generation)
     run = RunKey(activation=activation, nominal_time=now.replace(microsecond=0), trigger=f"manual:{receipt_id}")
-    ledger.stage(connection, schedule, run, now=now, triggered_by=by, start_event=start_event, event_data=event_data)
+    ledger_changes.stage(
+        connection, schedule, run, now=now, triggered_by=by, start_event=start_event, event_data=event_data
+    )
     standing = events.activated(connection, schedule, current)
     events.tell(
         connection,

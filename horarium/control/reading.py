@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import Authority
 from horarium.authority.rules import Objection
-from horarium.catalog import Catalog, ledger
+from horarium.catalog import Catalog, ledger, ledger_changes
 from horarium.catalog.audit_events import record_event
 from horarium.catalog.schedules import find_activation, require_schedule
 from horarium.control import running
@@ -63,7 +63,7 @@ def _note(connection: Connection, opened: Opened, objection: Objection, *, now: 
     entry = None if run is None else ledger.entry_of(connection, run)
     if run is None or entry is None or run.input_refused == objection.reason:
         return
-    ledger.change_run(connection, opened.run_id, input_refused=objection.reason)
+    ledger_changes.change_run(connection, opened.run_id, input_refused=objection.reason)
     activation = find_activation(connection, schedule, entry.generation)
     assert activation is not None, "an entry has its activation"
     record_event(

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.authority.facts import Question
-from horarium.catalog import ledger, money
+from horarium.catalog import ledger, ledger_changes, money
 from horarium.catalog.generations import Generation, find_generation
 from horarium.catalog.schedules import Schedule, find_live, require_version
 from horarium.catalog.versions import Version
@@ -106,10 +106,10 @@ def begin(connection: Connection, run_id: str, *, again: bool, now: datetime) ->
     if version.is_damaged:
         raise Refused("not_admitted", f"Run {run_id} cannot be begun. {version.fault}")
     token = secrets.token_urlsafe(32)
-    ledger.set_disposition(connection, entry, Disposition.STARTED)
-    ledger.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=hash_of(token))
+    ledger_changes.set_disposition(connection, entry, Disposition.STARTED)
+    ledger_changes.change_run(connection, run_id, begun_at=run.begun_at or now, token_hash=hash_of(token))
     if run.begun_at is None:
-        ledger.note_begun(connection, schedule, entry, run, at=now)
+        ledger_changes.note_begun(connection, schedule, entry, run, at=now)
     tenant_id = tenant_of(version)
     threads.tell_begun(connection, schedule, key, run, tenant_id=tenant_id, now=now)
     return Begun(
@@ -177,7 +177,7 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         # as one that dies in the middle.
         outcome = replace(outcome, disposition=Disposition.NOT_STARTED, reason=Reason.START_UNKNOWN)
     gateway = None if run is None else run.gateway
-    ledger.close(connection, schedule, entry, outcome.disposition, outcome.reason, gateway=gateway, now=now)
+    ledger_changes.close(connection, schedule, entry, outcome.disposition, outcome.reason, gateway=gateway, now=now)
     if outcome.disposition is Disposition.MISSED:
         v0_events.tell_missed(connection, schedule, key, outcome.reason, by=SETTLEMENT, now=now)
     threads.tell_ended(
@@ -193,7 +193,7 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
     _log_if_not_started(connection, schedule, key, outcome)
     if run is not None:
         _settle_money(connection, run, outcome, now=now)
-    ledger.change_run(
+    ledger_changes.change_run(
         connection,
         key.run_id,
         ended_at=now,

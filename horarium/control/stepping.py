@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from horarium.catalog import ledger
+from horarium.catalog import ledger, ledger_changes
 from horarium.catalog.environments import Environment
 from horarium.catalog.generations import find_generation
 from horarium.catalog.schedules import Activation, Schedule, change_activation, find_live
@@ -241,16 +241,16 @@ def _write(
     *,
     now: datetime,
 ) -> None:
-    ledger.buffer(connection, schedule, generation=key.generation, instants=plan.waits)
+    ledger_changes.buffer(connection, schedule, generation=key.generation, instants=plan.waits)
     waits = _waiting(connection, schedule, key) if set(plan.promotions) & set(plan.waits) else {}
     for instant in plan.promotions:
         run = RunKey(activation=key, nominal_time=instant)
-        ledger.stage(connection, schedule, run, now=now, waiting_entry=waiting.get(instant) or waits[instant])
+        ledger_changes.stage(connection, schedule, run, now=now, waiting_entry=waiting.get(instant) or waits[instant])
     for instant in plan.starts:
-        ledger.stage(connection, schedule, RunKey(activation=key, nominal_time=instant), now=now)
+        ledger_changes.stage(connection, schedule, RunKey(activation=key, nominal_time=instant), now=now)
     # Last, so that no span is made one with an earlier span across an instant of another fate.
     for fate in plan.fates:
-        ledger.write_fate(connection, schedule, generation=key.generation, fate=fate, now=now)
+        ledger_changes.write_fate(connection, schedule, generation=key.generation, fate=fate, now=now)
     v0_events.tell_step(connection, schedule, key, plan, by=CONTROLLER, now=now)
     profile_logs.tell_fates(connection, schedule, plan.fates)
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horarium.authority.asking import Content
-from horarium.catalog import ledger
+from horarium.catalog import ledger, ledger_changes
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import (
     Activation,
@@ -387,7 +387,7 @@ def _enter_passed(
     change_activation(connection, enabled, activated_at=instant - _SECOND)
     span = Span(first=instant, last=instant, count=1)
     fate = Fate(span=span, disposition=Disposition.MISSED, reason=Reason.ALREADY_PASSED)
-    ledger.write_fate(connection, schedule, generation=enabled.generation, fate=fate, now=now)
+    ledger_changes.write_fate(connection, schedule, generation=enabled.generation, fate=fate, now=now)
     v0_events.tell_skipped(connection, schedule, enabled.generation, fate, by=enabled.changed_by, now=now)
     because = f"{EXHAUSTED}: {instant_text(instant)} had passed when it was enabled."
     current = _current(connection, schedule)

@@ -23,7 +23,7 @@ from horarium.agents import (
     handles,
     presets_in,
 )
-from horarium.catalog import Catalog, ledger
+from horarium.catalog import Catalog, ledger_changes
 from horarium.catalog.schedules import require_schedule
 from horarium.control.publication import publish
 from horarium.schedule.configuration import read_stored
@@ -86,7 +86,7 @@ def admitted(desk: Desk, loop: Loop, **started: Any) -> str:
     desk.now = at(60)
     run = RunKey(activation=loop.key, nominal_time=desk.now, trigger="manual:r1")
     desk.write(
-        lambda c: ledger.stage(
+        lambda c: ledger_changes.stage(
             c, require_schedule(c, desk.key, lock=True), run, now=desk.now, triggered_by="ada", **started
         )
     )

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from horarium.api.limits import Limits, Rate
-from horarium.catalog import ledger, presence
+from horarium.catalog import ledger_changes, presence
 from horarium.catalog.audit_events import list_events
 from horarium.catalog.schedules import require_schedule
 from horarium.errors import NotFound, Refused
@@ -141,7 +141,9 @@ def test_a_manual_run_reads_as_the_person_who_asked_for_it(reader):
     key = ActivationKey(schedule=reader.desk.key, generation=1)
     run = RunKey(activation=key, nominal_time=at(70), trigger="manual:1")
     reader.desk.write(
-        lambda c: ledger.stage(c, require_schedule(c, reader.desk.key, lock=True), run, now=at(70), triggered_by="bob")
+        lambda c: ledger_changes.stage(
+            c, require_schedule(c, reader.desk.key, lock=True), run, now=at(70), triggered_by="bob"
+        )
     )
     assert reader.desk.admit(run).outcome == "admitted"
     token, path = reader.desk.begin(run).token, reader.path(run.run_id)

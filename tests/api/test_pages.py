@@ -12,7 +12,7 @@ from sqlalchemy import event, insert
 
 from horarium.api.cursors import cursor_text, read_cursor
 from horarium.api.problems import Rejected
-from horarium.catalog import ledger
+from horarium.catalog import ledger_changes
 from horarium.catalog.pages import Position, Wanted, page
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries
@@ -117,7 +117,7 @@ def ledgers(tmp_path_factory):
                 at = NOON + timedelta(minutes=minute)
                 if minute % 10 == number:
                     run = RunKey(activation=ActivationKey(schedule=key, generation=1), nominal_time=at)
-                    ledger.stage(connection, schedule, run, now=at)
+                    ledger_changes.stage(connection, schedule, run, now=at)
                     continue
                 reach = timedelta(minutes=0.5 if minute % 3 else 25)
                 connection.execute(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError, StatementError
 
-from horarium.catalog import Catalog, ledger
+from horarium.catalog import Catalog, ledger_changes
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries, workers
 from horarium.schedule.identity import ActivationKey, RunKey
@@ -57,7 +57,7 @@ def test_one_instant_has_one_entry_whatever_the_generation(desk: Desk) -> None:
     def stage(connection: Any, generation: int, trigger: str = "schedule") -> None:
         schedule = require_schedule(connection, desk.key, lock=True)
         activation = ActivationKey(schedule=desk.key, generation=generation)
-        ledger.stage(
+        ledger_changes.stage(
             connection, schedule, RunKey(activation=activation, nominal_time=at(60), trigger=trigger), now=at(1)
         )
 
@@ -96,11 +96,11 @@ def enter(desk: Desk, *told: Fate | RunKey | float, generation: int = 1) -> None
         schedule = require_schedule(connection, desk.key, lock=True)
         for each in told:
             if isinstance(each, Fate):
-                ledger.write_fate(connection, schedule, generation=generation, fate=each, now=desk.now)
+                ledger_changes.write_fate(connection, schedule, generation=generation, fate=each, now=desk.now)
             elif isinstance(each, RunKey):
-                ledger.stage(connection, schedule, each, now=desk.now)
+                ledger_changes.stage(connection, schedule, each, now=desk.now)
             else:
-                ledger.buffer(connection, schedule, generation=generation, instants=[at(each)])
+                ledger_changes.buffer(connection, schedule, generation=generation, instants=[at(each)])
 
     desk.write(write)
 

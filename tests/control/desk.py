@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import event, update
 
-from horarium.catalog import Catalog, ledger, migrate, presence
+from horarium.catalog import Catalog, ledger, ledger_changes, migrate, presence
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.schedules import Activation, find_activation, list_activations, require_schedule, require_version
 from horarium.catalog.tables import workers
@@ -192,7 +192,7 @@ class Desk:
 
     def stage(self, run: RunKey) -> None:
         """Give a slot to a run, without a plan."""
-        self.write(lambda c: ledger.stage(c, require_schedule(c, self.key, lock=True), run, now=self.now))
+        self.write(lambda c: ledger_changes.stage(c, require_schedule(c, self.key, lock=True), run, now=self.now))
 
     def hold_by_hand(self, receipt: str) -> RunKey:
         """A manual run takes a slot now."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
 from horarium.calendar import parse_calendar
-from horarium.catalog import ledger, presence
+from horarium.catalog import ledger_changes, presence
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.schedules import change_activation, find_activation, insert_activation, require_schedule
 from horarium.catalog.tables import entries
@@ -314,7 +314,7 @@ def test_what_waits_behind_an_active_run_is_open_however_old_and_names_the_run(c
     with catalog.writing() as connection:
         schedule = enable(connection, since=START)
         run = RunKey(activation=ActivationKey(schedule=KEY, generation=1), nominal_time=at(10))
-        ledger.stage(connection, schedule, run, now=at(8))
+        ledger_changes.stage(connection, schedule, run, now=at(8))
         mark(connection, schedule, accounted_through=at(10), waiting=True, attended_until=at(70))
         result = audit(connection, KEY, now=at(86_400))
     assert result.clean
@@ -445,7 +445,7 @@ def test_a_year_of_a_dense_span_costs_no_time(catalog):
             disposition=Disposition.MISSED,
             reason=Reason.OUTSIDE_WINDOW,
         )
-        ledger.write_fate(connection, schedule, generation=1, fate=fate, now=at(year))
+        ledger_changes.write_fate(connection, schedule, generation=1, fate=fate, now=at(year))
         mark(connection, schedule, accounted_through=at(year))
         began = time.perf_counter()
         result = audit(connection, KEY, now=at(year))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from horarium.authority.signing import Keys
-from horarium.catalog import ledger, money
+from horarium.catalog import ledger, ledger_changes, money
 from horarium.catalog.declarations import declare, lift_stop, record_act, set_stop, withdraw_all
 from horarium.catalog.schedules import require_schedule
 from horarium.control import dispatching, outcomes, running
@@ -140,7 +140,7 @@ class TestWhatStartedIt:
         desk.now = at(60)
         run = RunKey(activation=loop.key, nominal_time=desk.now, trigger="manual:r1")
         desk.write(
-            lambda c: ledger.stage(
+            lambda c: ledger_changes.stage(
                 c, require_schedule(c, desk.key, lock=True), run, now=desk.now, triggered_by="ada", **started
             )
         )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import event, update
 
-from horarium.catalog import ledger, presence
+from horarium.catalog import ledger, ledger_changes, presence
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.schedules import change_activation, find_activation, insert_activation, require_schedule
 from horarium.catalog.tables import environments
@@ -251,13 +251,13 @@ def told(connection):
 
     def stage(number: int) -> tuple[RunKey, ledger.Entry]:
         run = run_key(DUE + number * minute)
-        ledger.stage(connection, schedule, run, now=run.nominal_time - timedelta(seconds=4))
+        ledger_changes.stage(connection, schedule, run, now=run.nominal_time - timedelta(seconds=4))
         entry = ledger.find_entry(connection, schedule, run)
         assert entry is not None
         return run, entry
 
     run, entry = stage(0)
-    ledger.change_run(
+    ledger_changes.change_run(
         connection,
         run.run_id,
         agent_version="agent@1",
@@ -268,13 +268,15 @@ def told(connection):
         cost=7,
         evidence={"agent": {"lifecycle": "ready"}},
     )
-    ledger.close(connection, schedule, entry, Disposition.SUCCEEDED, None, now=DUE + timedelta(seconds=3))
+    ledger_changes.close(connection, schedule, entry, Disposition.SUCCEEDED, None, now=DUE + timedelta(seconds=3))
     run, entry = stage(1)
-    ledger.change_run(connection, run.run_id, evidence={"sentence": "The lease lapsed 4 s ago."}, ended_at=DUE + minute)
-    ledger.close(connection, schedule, entry, Disposition.REFUSED, Reason.AGENT_OFFLINE, now=DUE + minute)
+    ledger_changes.change_run(
+        connection, run.run_id, evidence={"sentence": "The lease lapsed 4 s ago."}, ended_at=DUE + minute
+    )
+    ledger_changes.close(connection, schedule, entry, Disposition.REFUSED, Reason.AGENT_OFFLINE, now=DUE + minute)
     span = Span(first=DUE + 2 * minute, last=DUE + 4 * minute, count=3)
     fate = Fate(span=span, disposition=Disposition.SKIPPED, reason=Reason.OVERLAP)
-    ledger.write_fate(connection, schedule, generation=1, fate=fate, now=DUE + 4 * minute)
+    ledger_changes.write_fate(connection, schedule, generation=1, fate=fate, now=DUE + 4 * minute)
     stage(5)
     return connection
 

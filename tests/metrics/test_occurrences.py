@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Connection
 
-from horarium.catalog import ledger
+from horarium.catalog import ledger, ledger_changes
 from horarium.catalog.schedules import require_schedule
 from horarium.schedule.ledger import Disposition, Reason
 from tests.control.desk import Desk, at, every
@@ -88,7 +88,7 @@ def test_what_is_rolled_back_was_not_counted(desk: Desk) -> None:
         schedule = require_schedule(connection, desk.key, lock=True)
         entry = ledger.find_entry(connection, schedule, run)
         assert entry is not None
-        ledger.close(connection, schedule, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=desk.now)
+        ledger_changes.close(connection, schedule, entry, Disposition.MISSED, Reason.OUTSIDE_WINDOW, now=desk.now)
         raise LookupError
 
     with growing() as grown:
