@@ -20,10 +20,11 @@ from sqlalchemy import Connection
 from activities.addresses import ForbiddenAddress
 from activities.gateway import NotConnectedError, Said
 from horarium.authority.declared import Destination
-from horarium.catalog import Catalog, deliveries, notifications
+from horarium.catalog import Catalog, deliveries, expected, notifications
 from horarium.catalog.deliveries import Claimed
 from horarium.catalog.endpoints import Endpoint, listened_for
-from horarium.control.expectations import Looked, overdue_page
+from horarium.control.expectations import AT_ONCE as LOOKED_AT_ONCE
+from horarium.control.expectations import Due, look_where_due
 from horarium.control.notifications import MAX_ENDPOINTS, body_of, destination_of, tell_if_overdue
 from horarium.errors import Misconfigured
 from horarium.schedule.identity import ScheduleKey, Scope
@@ -33,7 +34,9 @@ from starter.apart import each_apart, log_failure
 LOOK_EVERY: Final = timedelta(seconds=1)
 """How soon what was written down is taken up, and what failed is tried again."""
 SILENCE_EVERY: Final = timedelta(seconds=5)
-"""How often a page of the live activations is looked at for a success that is overdue."""
+"""How often it is asked whether a success may be overdue by now."""
+PAGES_OF_SILENCE: Final = 4
+"""Pages of schedules that are looked at then. More wait, as they do when an endpoint is declared where there was none."""
 PRUNE_EVERY: Final = timedelta(minutes=10)
 LEASE: Final = timedelta(seconds=30)
 """How long a delivery is one notifier's: several times what a post may take."""
@@ -77,7 +80,6 @@ class Notifier:
     spread: Callable[[], float] = random.random
     _serving: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _beating: set[int] = field(default_factory=set)
-    _after: int = 0
 
     async def serve(self) -> None:
         """Tell until cancelled. Whatever fails is logged, and the next look tries again."""
@@ -117,12 +119,16 @@ class Notifier:
             await asyncio.gather(*self._serving.values())
 
     async def look_for_silence(self) -> None:
-        """Look at a page of the live activations, and tell of those whose success is overdue, once for each silence."""
+        """Look at the schedules of which a success may be overdue by now, and tell of those that are, once for each silence."""
         if not await self.catalog.read(listened_for, self.scope):
             return
-        looked, found = await self.catalog.read(_silent, self.scope, after=self._after, now=self.now())
-        self._after = looked.following or 0
-        await each_apart(found, self._tell_silence, at_once=1)
+        for _ in range(PAGES_OF_SILENCE):
+            looked, untold = await self.catalog.read(_silent, self.scope, now=self.now())
+            await each_apart(untold, self._tell_silence, at_once=1)
+            if looked.count:
+                await self.catalog.write(_looked, looked)
+            if looked.count < LOOKED_AT_ONCE:
+                return
 
     async def prune(self) -> None:
         """Forget what was told long ago, a page at a time."""
@@ -211,10 +217,15 @@ class Notifier:
         return _Answer(status=said.status, sentence=f"It answered with status {said.status}{until}.", asked=asked)
 
 
-def _silent(connection: Connection, scope: Scope, *, after: int, now: datetime) -> tuple[Looked, list[ScheduleKey]]:
-    looked = overdue_page(connection, after=after, now=now)
+def _silent(connection: Connection, scope: Scope, *, now: datetime) -> tuple[Due, list[ScheduleKey]]:
+    looked = look_where_due(connection, scope, now=now)
     due: Mapping[int, datetime] = {each.schedule: each.due_at for each in looked.overdue}
     return looked, list(notifications.untold(connection, scope, due)) if due else []
+
+
+def _looked(connection: Connection, looked: Due) -> None:
+    expected.look_again(connection, looked.following)
+    expected.expect_no_more(connection, looked.ended)
 
 
 async def _repeat(act: Callable[[], Awaitable[None]], *, every: timedelta) -> None:

@@ -91,6 +91,18 @@ Index(
 # Old ones are pruned.
 Index("ix_notifications_at", notifications.c.at)
 
+# When each live schedule is to be looked at next, for a success that is overdue. Apart from the schedules, which are locked by
+# what happens to them.
+expected = Table(
+    "expected",
+    metadata,
+    Column("schedule", _Key, ForeignKey("schedules.id"), primary_key=True),
+    Column("org_id", String(200), nullable=False),
+    Column("environment_id", String(200), nullable=False),
+    Column("look_at", Instant, nullable=False),
+)
+Index("ix_expected_look_at", expected.c.org_id, expected.c.environment_id, expected.c.look_at)
+
 # One for each endpoint that a notification goes to. Who takes it up moves `next_at` behind the time that he may take, so that
 # nobody else does meanwhile, and whoever dies in the middle is followed by another.
 deliveries = Table(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, and_, bindparam, insert, select, update
 
-from horarium.catalog import declared_sums
+from horarium.catalog import declared_sums, expected
 from horarium.catalog.environments import require_environment
 from horarium.catalog.joined import taken_apart
 from horarium.catalog.tables import activations, environments, schedules, versions
@@ -258,6 +258,7 @@ def insert_activation(
     )
     if enabled:
         declared_sums.add(connection, now, runs_per_month or 0)
+        expected.expect(connection, schedule.row, schedule.key.scope, at=since)
     activation = find_activation(connection, schedule, generation)
     assert activation is not None
     return activation

@@ -4,19 +4,25 @@ A schedule is expected to succeed once by the time that its first due instant si
 its catch-up window, and the time limit of its run. Failed, refused, missed, or never looked at: it is all the same here.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Connection
 
-from horarium.catalog import figures
+from horarium.catalog import expected, figures
 from horarium.catalog.figures import Expecting
 from horarium.errors import InvalidSchedule
+from horarium.schedule.identity import Scope
 
 LIMIT_UNKNOWN: Final = timedelta(hours=1)
 """What a run may take of a schedule that never succeeded: how long its agent takes is known once it has been admitted."""
+LOOK_AGAIN: Final = timedelta(minutes=10)
+"""The longest between two looks at a schedule that may be overdue later. A run of its next version may take less time."""
+OVERDUE_AGAIN: Final = timedelta(minutes=1)
+"""Between two looks at one that is overdue, or of which nothing is known to be due."""
+_SOONEST: Final = timedelta(seconds=1)
 AT_ONCE: Final = 500
 """Live activations that are looked at together."""
 
@@ -46,6 +52,51 @@ def overdue_page(connection: Connection, *, after: int, limit: int = AT_ONCE, no
     return Looked(overdue=_overdue(connection, due, now=now) if due else (), following=following)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """Schedules that were to be looked at: those that are overdue, when each is to be looked at next, and which are not live.
+
+    `following` has, by the row of the schedule, the time that was read and the next.
+    """
+
+    overdue: Sequence[Overdue]
+    following: Mapping[int, tuple[datetime, datetime]]
+    ended: Collection[int]
+
+    @property
+    def count(self) -> int:
+        """How many schedules were looked at."""
+        return len(self.following) + len(self.ended)
+
+
+def look_where_due(connection: Connection, scope: Scope, *, limit: int = AT_ONCE, now: datetime) -> Due:
+    """Look at the schedules of an environment of which a success may be overdue by now, and reckon when that may be next.
+
+    An index leads to them, so that one whose successes come in time is looked at each `LOOK_AGAIN`, or as often as it is due.
+    """
+    read = expected.to_look_at(connection, scope, now=now, latest=now + LOOK_AGAIN, limit=limit)
+    expecting = {each.schedule: each for each in figures.expecting_of(connection, list(read))} if read else {}
+    limits = figures.time_limits(connection, list(expecting)) if expecting else {}
+    # The window comes on top, and is looked up only where it matters.
+    earliest = {
+        row: each.due_at + limits.get(row, LIMIT_UNKNOWN) for row, each in expecting.items() if each.due_at is not None
+    }
+    past = [expecting[row] for row, at in earliest.items() if at < now]
+    expected_by = _expected_by(connection, past) if past else {}
+    overdue = _late(past, expected_by, now=now)
+    may_be = {**earliest, **expected_by}
+    for each in overdue:
+        del may_be[each.schedule]
+    following = {row: (read[row], _next_look(may_be.get(row), now=now)) for row in expecting}
+    return Due(overdue=overdue, following=following, ended=read.keys() - expecting.keys())
+
+
+def _next_look(may_be_overdue: datetime | None, *, now: datetime) -> datetime:
+    if may_be_overdue is None:
+        return now + OVERDUE_AGAIN
+    return min(max(may_be_overdue, now + _SOONEST), now + LOOK_AGAIN)
+
+
 def overdue_of(connection: Connection, schedule: int, *, now: datetime) -> Overdue | None:
     """What is overdue of one schedule, by its row; None where nothing is, or nothing of it is live."""
     looked = overdue_page(connection, after=schedule - 1, limit=1, now=now)
@@ -60,9 +111,22 @@ def overdue_among(connection: Connection, schedules: Collection[int], *, now: da
 
 
 def _overdue(connection: Connection, due: Sequence[Expecting], *, now: datetime) -> Sequence[Overdue]:
+    return _late(due, _expected_by(connection, due), now=now)
+
+
+def _late(due: Sequence[Expecting], expected_by: Mapping[int, datetime], *, now: datetime) -> Sequence[Overdue]:
+    return [
+        Overdue(schedule=each.schedule, due_at=each.due_at, expected_by=expected_by[each.schedule])
+        for each in due
+        if each.due_at is not None and expected_by[each.schedule] < now
+    ]
+
+
+def _expected_by(connection: Connection, due: Sequence[Expecting]) -> dict[int, datetime]:
+    """By when each should have succeeded, by the row of the schedule."""
     versions = figures.versions_of_activations(connection, [each.activation for each in due])
     limits = figures.time_limits(connection, [each.schedule for each in due])
-    found = []
+    found = {}
     for each in due:
         assert each.due_at is not None
         version = versions.get(each.activation)
@@ -70,9 +134,7 @@ def _overdue(connection: Connection, due: Sequence[Expecting], *, now: datetime)
             window = timedelta(0) if version is None else version.configuration.policy.catchup_window
         except InvalidSchedule:
             window = timedelta(0)  # a damaged row, of which nothing runs
-        expected_by = each.due_at + window + limits.get(each.schedule, LIMIT_UNKNOWN)
-        if expected_by < now:
-            found.append(Overdue(schedule=each.schedule, due_at=each.due_at, expected_by=expected_by))
+        found[each.schedule] = each.due_at + window + limits.get(each.schedule, LIMIT_UNKNOWN)
     return found
 
 

@@ -29,6 +29,7 @@ from sqlalchemy import (
 
 from horarium.catalog import Catalog, ledger, migrate
 from horarium.catalog.environments import require_environment
+from horarium.catalog.notification_tables import expected
 from horarium.catalog.presence import find_agent, find_agents, list_classes, versions_of
 from horarium.catalog.tables import declared, metadata
 from horarium.control.seals import seal_due, verify_seals
@@ -202,6 +203,25 @@ def test_what_was_added_up_by_days_is_added_up_by_seconds_too_and_by_days_alone_
     upgrade_to(catalog, "0006", change=command.downgrade)
     with catalog.reading() as connection:
         assert [tuple(row) for row in connection.execute(text("SELECT day, runs FROM declared"))] == days
+
+
+def test_what_is_live_is_looked_at_for_a_success_that_is_overdue(catalog: Catalog) -> None:
+    upgrade_to(catalog, "0006")
+    then = MetaData()
+    with catalog.writing() as connection:
+        then.reflect(connection)
+        stored = datetime(2026, 11, 30, 12, tzinfo=UTC)
+        stored = stored if connection.dialect.name == "postgresql" else stored.replace(tzinfo=None)
+        kept = {name: plausible(column, connection) for name, column in then.tables["schedules"].columns.items()}
+        live = {name: plausible(column, connection) for name, column in then.tables["activations"].columns.items()}
+        for row, ended_at in ((1, None), (2, stored)):
+            connection.execute(insert(then.tables["schedules"]), {**kept, "id": row, "schedule_id": str(row)})
+            own = {"id": row, "schedule": row, "activated_at": stored, "ended_at": ended_at}
+            connection.execute(insert(then.tables["activations"]), {**live, **own})
+    migrate.upgrade(catalog)
+    with catalog.reading() as connection:
+        found = connection.execute(select(expected.c.schedule, expected.c.look_at)).all()
+    assert [tuple(row) for row in found] == [(1, datetime(2026, 11, 30, 12, tzinfo=UTC))]
 
 
 def upgrade_to(catalog: Catalog, revision: str, *, change: Callable[[Config, str], None] = command.upgrade) -> None:

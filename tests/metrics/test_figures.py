@@ -18,7 +18,7 @@ from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import agents
 from horarium.control import expectations
 from horarium.control.activation import send_to_review
-from horarium.control.expectations import LIMIT_UNKNOWN, Expectations, overdue_page
+from horarium.control.expectations import LIMIT_UNKNOWN, Expectations, look_where_due, overdue_page
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
 from horarium.schedule.notifications import ASKED_FOR
@@ -273,6 +273,7 @@ def asks(desk: Desk) -> None:
     desk.read(read_figures, now=at(100_000))
     for after in (0, 1):
         desk.read(overdue_page, after=after, limit=2, now=at(100_000))
+    assert desk.read(look_where_due, SCOPE, now=at(100_000)).count >= 1
 
 
 def test_no_question_reads_the_ledger_through(tmp_path: Path) -> None:
@@ -297,9 +298,10 @@ def test_no_question_reads_the_ledger_through(tmp_path: Path) -> None:
     partial = {"ix_entries_open", "ix_entries_open_by_time", "ix_activations_live", "ix_runtime_in_review"}
     untold = {"ix_deliveries_waiting", "ix_deliveries_dead", "ix_notifications_unspread_at"}
     assert untold <= set(re.findall(r"\bix_\w+", str(asked)))
+    assert "ix_expected_look_at" in str(asked)
     partial |= untold
     through = re.compile(
-        r"SCAN (entries|activations|schedules|runs|versions|runtime|deliveries|notifications)"
+        r"SCAN (entries|activations|schedules|runs|versions|runtime|deliveries|notifications|expected)"
         r"(?: USING (?:COVERING )?INDEX (\w+))?"
     )
     for statement, plan in asked.items():

@@ -203,9 +203,27 @@ def _make_notifications() -> None:
     for state, ordered in (("waiting", "since"), ("dead", "id")):
         of = sa.text(f"state = '{state}'")
         op.create_index(f"ix_deliveries_{state}", "deliveries", [ordered], sqlite_where=of, postgresql_where=of)
+    op.create_table(
+        "expected",
+        sa.Column("schedule", key, nullable=False),
+        sa.Column("org_id", sa.String(length=200), nullable=False),
+        sa.Column("environment_id", sa.String(length=200), nullable=False),
+        sa.Column("look_at", Instant(), nullable=False),
+        sa.ForeignKeyConstraint(["schedule"], ["schedules.id"], name=op.f("fk_expected_schedule_schedules")),
+        sa.PrimaryKeyConstraint("schedule", name=op.f("pk_expected")),
+    )
+    op.create_index("ix_expected_look_at", "expected", ["org_id", "environment_id", "look_at"])
+    # All that are live are looked at once, and then when that is due.
+    op.execute(
+        "INSERT INTO expected (schedule, org_id, environment_id, look_at)"
+        " SELECT schedules.id, schedules.org_id, schedules.environment_id, max(activations.activated_at)"
+        " FROM activations JOIN schedules ON schedules.id = activations.schedule"
+        " WHERE activations.ended_at IS NULL GROUP BY schedules.id, schedules.org_id, schedules.environment_id"
+    )
 
 
 def _drop_notifications() -> None:
+    op.drop_table("expected")
     op.drop_table("deliveries")
     op.drop_table("notifications")
     op.drop_table("endpoints")
