@@ -121,10 +121,15 @@ OCCURRENCE: Final[dict[str, Any]] = {
     "evidence": None,
 }
 _CURSOR: Final = "MjAyNy0wMi0wMVQwNjozMDowMFp8NDI"
-OCCURRENCES: Final = {"occurrences": [OCCURRENCE], "next_cursor": _CURSOR}
+ARCHIVED: Final = {
+    "archive_id": "0b9c2f66-3d0a-4c36-9a43-6f0f3f1c7d52",
+    "before": "2026-08-01T00:00:00Z",
+    "archived_at": "2027-01-28T03:00:00Z",
+}
+OCCURRENCES: Final = {"occurrences": [OCCURRENCE], "next_cursor": _CURSOR, "archived": [ARCHIVED]}
 RUN_DOCUMENT: Final = {"schedule_id": SCHEDULE, **OCCURRENCE}
-ENVIRONMENT_OCCURRENCES: Final = {"occurrences": [RUN_DOCUMENT], "next_cursor": None}
-RUNS: Final = {"runs": [RUN_DOCUMENT], "next_cursor": None}
+ENVIRONMENT_OCCURRENCES: Final = {"occurrences": [RUN_DOCUMENT], "next_cursor": None, "archived": []}
+RUNS: Final = {"runs": [RUN_DOCUMENT], "next_cursor": None, "archived": []}
 EVENTS: Final = {
     "events": [
         {
@@ -138,6 +143,7 @@ EVENTS: Final = {
         }
     ],
     "next_cursor": None,
+    "archived": [],
 }
 PREVIEW: Final = {
     "occurrences": ["2027-03-26T06:30:00Z", "2027-03-29T05:30:00Z"],
@@ -198,7 +204,7 @@ _ACT: Final = {
     "everywhere": False,
     "details": {"because": "The mailboxes are being moved.", "receipt_id": RECEIPT},
 }
-ACTS: Final = {"events": [_ACT], "next_cursor": None}
+ACTS: Final = {"events": [_ACT], "next_cursor": None, "archived": []}
 AUTHORITY: Final[dict[str, Any]] = {
     "org_id": "acme",
     "environment_id": "production",

@@ -1,6 +1,6 @@
 """The documents of the API as models. They describe: what is sent comes from the control plane as it is."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -209,11 +209,26 @@ class OutcomeTaken(Answer):
     replayed: bool = Field(description="Whether the same outcome had been reported before.")
 
 
+class Archive(Answer):
+    """An archive that something was removed from the record after. Whoever runs the installation keeps it."""
+
+    archive_id: UUID
+    before: AwareDatetime = Field(description="How old what it holds was at the least.")
+    archived_at: AwareDatetime
+
+
+_ARCHIVED: Final = (
+    "Archives that may hold what would stand before the oldest line asked for, the newest first, at most ten; told on the page "
+    "that has that end, and else empty."
+)
+
+
 class Occurrences(Answer):
     """A page of one schedule's ledger, by nominal time."""
 
     occurrences: list[Occurrence]
     next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last.")
+    archived: list[Archive] = Field(description=_ARCHIVED)
 
 
 class EnvironmentOccurrences(Answer):
@@ -221,6 +236,7 @@ class EnvironmentOccurrences(Answer):
 
     occurrences: list[Run]
     next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last.")
+    archived: list[Archive] = Field(description=_ARCHIVED)
 
 
 class Runs(Answer):
@@ -228,6 +244,7 @@ class Runs(Answer):
 
     runs: list[Run]
     next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last.")
+    archived: list[Archive] = Field(description=_ARCHIVED)
 
 
 class Event(Answer):
@@ -250,6 +267,7 @@ class Events(Answer):
 
     events: list[Event]
     next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")
+    archived: list[Archive] = Field(description=_ARCHIVED)
 
 
 class Stop(Answer):
@@ -304,6 +322,7 @@ class Acts(Answer):
 
     events: list[Act]
     next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")
+    archived: list[Archive] = Field(description=_ARCHIVED)
 
 
 class AuthorityOverview(Answer):

@@ -68,6 +68,7 @@ EVENTS: Final = {
         },
     ],
     "next_cursor": None,
+    "archived": [],
 }
 
 

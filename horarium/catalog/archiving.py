@@ -161,6 +161,31 @@ def end_archive(connection: Connection, archive_id: str, *, now: datetime) -> No
     connection.execute(update(archives).where(archives.c.archive_id == archive_id).values(ended_at=now))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedArchive:
+    """An archive that something was removed after, begun at that instant. `before` is how old what it holds was."""
+
+    archive_id: str
+    before: datetime
+    began_at: datetime
+    has_events: bool
+
+
+def pruned_archives(connection: Connection, scope: Scope) -> list[PrunedArchive]:
+    """The archives of an environment that something was removed after, by how old what they hold was, oldest first."""
+    query = (
+        select(archives)
+        .where(
+            archives.c.org_id == scope.org_id, archives.c.environment_id == scope.environment_id, archives.c.rows > 0
+        )
+        .order_by(archives.c.before, archives.c.began_at)
+    )
+    return [
+        PrunedArchive(archive_id=row.archive_id, before=row.before, began_at=row.began_at, has_events=row.seal > 0)
+        for row in connection.execute(query)
+    ]
+
+
 def pruned_seal(connection: Connection, scope: Scope) -> int:
     """The newest seal of an environment whose events are in an archive alone; 0 for none."""
     query = select(func.max(archives.c.seal)).where(

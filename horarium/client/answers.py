@@ -181,11 +181,24 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """An archive that something older than `before` was removed after. Whoever runs the installation keeps it."""
+
+    archive_id: str
+    before: AwareDatetime
+    archived_at: AwareDatetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrences:
-    """A page of the ledger. Continue with `after=next_cursor`; None says that it is the last."""
+    """A page of the ledger. Continue with `after=next_cursor`; None says that it is the last.
+
+    `archived` may hold what would stand before the oldest line; it is told on the page that has that end.
+    """
 
     occurrences: tuple[Occurrence, ...]
     next_cursor: str | None = None
+    archived: tuple[Archive, ...] = ()
     document: Document
 
 
@@ -204,10 +217,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """A page of audit events, oldest first. Continue with `after=next_cursor`; None says that it is the last."""
+    """A page of audit events, oldest first. Continue with `after=next_cursor`; None says that it is the last.
+
+    `archived` may hold those from before the first one.
+    """
 
     events: tuple[Event, ...]
     next_cursor: int | None = None
+    archived: tuple[Archive, ...] = ()
     document: Document
 
 
@@ -259,6 +276,7 @@ class Acts:
 
     events: tuple[Act, ...]
     next_cursor: int | None = None
+    archived: tuple[Archive, ...] = ()
     document: Document
 
 

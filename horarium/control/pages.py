@@ -13,6 +13,7 @@ from horarium.catalog.pages import Line, Position, Wanted
 from horarium.catalog.presence import execution_ready
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import activations, environments, runtime, schedules
+from horarium.control.archived import archived, or_archived
 from horarium.control.records import occurrence_document, record
 from horarium.errors import NotFound
 from horarium.schedule.identity import ScheduleKey, Scope
@@ -21,10 +22,14 @@ from horarium.schedule.ledger import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerPage:
-    """Lines of the ledger as documents, and the position to continue behind; None on the last page."""
+    """Lines of the ledger as documents, and the position to continue behind; None on the last page.
+
+    `archived` are the archives that may hold what would stand before the oldest of them, told on the page that has that end.
+    """
 
     documents: list[dict[str, Any]]
     last: Position | None
+    archived: list[dict[str, Any]]
 
 
 def environment(connection: Connection, scope: Scope, *, now: datetime) -> dict[str, Any]:
@@ -63,7 +68,11 @@ def schedule_ledger(
     require_environment(connection, key.scope)
     schedule = require_schedule(connection, key)
     lines = pages.page(connection, key.scope, replace(wanted, schedule_row=schedule.row), after=after, limit=limit + 1)
-    return _cut(lines, limit, [occurrence_document(line.entry, line.run) for line in lines])
+    documents = [occurrence_document(line.entry, line.run) for line in lines]
+    beginning = _oldest_end(
+        connection, key.scope, wanted, is_here=_is_oldest(wanted, lines, after, limit), began=schedule.created_at
+    )
+    return _cut(lines, limit, documents, beginning)
 
 
 def ledger(connection: Connection, scope: Scope, wanted: Wanted, *, after: Position | None, limit: int) -> LedgerPage:
@@ -71,7 +80,8 @@ def ledger(connection: Connection, scope: Scope, wanted: Wanted, *, after: Posit
     require_environment(connection, scope)
     # One more than asked for tells whether there is another page.
     lines = pages.page(connection, scope, wanted, after=after, limit=limit + 1)
-    return _cut(lines, limit, [line_document(line) for line in lines])
+    beginning = _oldest_end(connection, scope, wanted, is_here=_is_oldest(wanted, lines, after, limit), began=None)
+    return _cut(lines, limit, [line_document(line) for line in lines], beginning)
 
 
 def run(connection: Connection, scope: Scope, run_id: str) -> Line:
@@ -82,7 +92,7 @@ def run(connection: Connection, scope: Scope, run_id: str) -> Line:
         raise NotFound(
             "run_not_found",
             f"No run in {scope.org_id}/{scope.environment_id} has the id {run_id}.",
-            next_step="The ledger of its schedule shows the runs that there are.",
+            next_step="The ledger of its schedule shows the runs that there are." + or_archived(connection, scope),
         )
     return line
 
@@ -131,5 +141,23 @@ def count_by_state(connection: Connection) -> Mapping[str, int]:
     return {row.state: row.schedules for row in connection.execute(query)}
 
 
-def _cut(lines: Sequence[Line], limit: int, documents: list[dict[str, Any]]) -> LedgerPage:
-    return LedgerPage(documents=documents[:limit], last=lines[limit - 1].position if len(lines) > limit else None)
+def _cut(
+    lines: Sequence[Line], limit: int, documents: list[dict[str, Any]], beginning: list[dict[str, Any]]
+) -> LedgerPage:
+    last = lines[limit - 1].position if len(lines) > limit else None
+    return LedgerPage(documents=documents[:limit], last=last, archived=beginning)
+
+
+def _is_oldest(wanted: Wanted, lines: Sequence[Line], after: Position | None, limit: int) -> bool:
+    """Whether a page has the oldest line that was asked for."""
+    return len(lines) <= limit if wanted.newest_first else after is None
+
+
+def _oldest_end(
+    connection: Connection, scope: Scope, wanted: Wanted, *, is_here: bool, began: datetime | None
+) -> list[dict[str, Any]]:
+    """What was archived before the oldest line that was asked for, where that is on this page."""
+    if not is_here:
+        return []
+    since = max((each for each in (began, wanted.since, wanted.touched_since) if each is not None), default=None)
+    return archived(connection, scope, since=since, until=wanted.until)

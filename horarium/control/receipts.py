@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from horarium.catalog import receipts
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.receipts import StoredReceipt
+from horarium.control.archived import or_archived
 from horarium.control.principals import Principal
 from horarium.errors import Conflict, Fault, InvalidSchedule, NotFound
 from horarium.schedule.canonical import digest
@@ -118,7 +119,7 @@ def find_receipt(connection: Connection, scope: Scope, principal: Principal, key
             "receipt_not_found",
             f"No receipt of {principal.name!r} has the key {key!r} in {scope.org_id}/{scope.environment_id}.",
             next_step="A request without a receipt was refused, or has not arrived so far. Compare the account and the "
-            "environment, then send the same body with the same key.",
+            "environment, then send the same body with the same key." + or_archived(connection, scope),
         )
     return _receipt(stored.document, replayed=True)
 

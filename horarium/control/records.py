@@ -24,6 +24,7 @@ from horarium.catalog.schedules import (
 )
 from horarium.catalog.standings import Standing, standings
 from horarium.catalog.versions import Version
+from horarium.control.archived import archived
 from horarium.control.events import reference
 from horarium.errors import InvalidSchedule, Refused
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key
@@ -160,6 +161,11 @@ def events(connection: Connection, key: ScheduleKey, *, after: int = 0, limit: i
         }
         for row in list_events(connection, schedule, after=after, limit=limit)
     ]
+
+
+def archived_events(connection: Connection, key: ScheduleKey) -> list[dict[str, Any]]:
+    """The archives that may hold audit events of a schedule which stood before those that are here."""
+    return archived(connection, key.scope, since=require_schedule(connection, key).created_at, events=True)
 
 
 def _entry(

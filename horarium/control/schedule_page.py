@@ -21,8 +21,9 @@ from horarium.control.directory import name_of, overdue_document, unheard_docume
 from horarium.control.events import reference
 from horarium.control.expectations import overdue_among
 from horarium.control.outlook import outlook
-from horarium.control.records import next_due, occurrences, record
+from horarium.control.records import archived_events, next_due, occurrences, record
 from horarium.errors import InvalidSchedule
+from horarium.schedule.archived import in_words as archives_in_words
 from horarium.schedule.ceilings import runs_per_month
 from horarium.schedule.differences import cron_text, differences, settings
 from horarium.schedule.identity import ScheduleKey, instant_text
@@ -49,7 +50,8 @@ def schedule_page(
     `record` is the schedule's record at its head. `head` and `enabled` are versions in words, `enabled` the one of the present
     activation whether it fires or not, None where there never was one; `differences` go from it to the head. `days` are those
     to come of what fires, or would fire if the head were enabled. `lines` are a page of the ledger, newest first, `open` what
-    runs or waits, `events` a page of what was done, newest first. `overdue` is the success that should have come by now, and
+    runs or waits, `events` a page of what was done, newest first; `archived` and `archived_events` tell which archives may hold
+    what stood before either. `overdue` is the success that should have come by now, and
     `unheard` how much of what was to be told about the schedule was given up; None where there is none.
     """
     require_environment(connection, key.scope)
@@ -74,6 +76,8 @@ def schedule_page(
         "more_open": len(waiting) > OPEN_SHOWN,
         "lines": ledger.documents,
         "last": ledger.last,
+        "archived": sentence_of(ledger.archived),
+        "archived_events": None if len(events) > EVENTS else sentence_of(archived_events(connection, key)),
         "lateness": _lateness(ledger.documents),
         "overdue": overdue_document(overdue_among(connection, [schedule.row], now=now).get(schedule.row)),
         "unheard": unheard_document(unheard_about(connection, schedule)),
@@ -155,6 +159,11 @@ def days_of(version: Version, *, now: datetime) -> list[dict[str, Any]]:
         {**asdict(each), "date": each.date.isoformat(), "more": each.more, "weekday": each.date.weekday()}
         for each in outlook(version.configuration.calendar, now=now)
     ]
+
+
+def sentence_of(archived: Sequence[Mapping[str, Any]]) -> str | None:
+    """Which archives hold what is not shown, for people; None where there are none."""
+    return archives_in_words(archived) if archived else None
 
 
 def event_document(row: RowMapping) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from horarium.authority.file import MAX_FILE_BYTES, Declarations, read_declarations
 from horarium.control.declaring import require_scope_of
 from horarium.schedule.identity import Scope, instant_text
+from starter.cli.archived import say_archived
 from starter.cli.finding import find
 from starter.cli.place import Document, Where, reach, scope_of
 from starter.cli.printing import Output, json_text, print_fields, print_table, program, show
@@ -116,6 +117,7 @@ async def show_acts(*, after: int, limit: int, where: Where, output: Output | No
     """Show what operators did, oldest first."""
     async with reach(where) as place:
         found = await place.acts(after=after, limit=limit)
+        gone = [] if after else await place.archived(None)
     cursor = found[-1]["id"] if len(found) == limit else None
 
     def table() -> None:
@@ -124,6 +126,7 @@ async def show_acts(*, after: int, limit: int, where: Where, output: Output | No
             print(f"There may be more: {program()} authority events --after {cursor}{where.options}")
 
     show({"events": found, "next_cursor": cursor}, output, table, lines=found)
+    say_archived(gone)
     return 0
 
 

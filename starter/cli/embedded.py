@@ -9,7 +9,9 @@ from sqlalchemy import Connection
 
 from horarium.authority.asking import asked_outside
 from horarium.catalog import Catalog, presence
+from horarium.catalog.pages import Wanted
 from horarium.control import administration, declaring, notifications, operations, overview, pages, records
+from horarium.control.archived import archived
 from horarium.control.principals import local_principal
 from horarium.control.receipts import Receipt
 from horarium.control.sweeping import review_all_enabled_before
@@ -73,6 +75,16 @@ class Embedded:
     async def events(self, schedule_id: str, *, after: int, limit: int) -> list[Document]:
         """Audit events, oldest first."""
         return await self._catalog.read(records.events, self._key(schedule_id), after=after, limit=limit)
+
+    async def archived(self, schedule_id: str | None, wanted: Lines | None = None) -> list[Document]:
+        """See `Place.archived`."""
+        if schedule_id is None:
+            return await self._catalog.read(archived, self.scope)
+        key = self._key(schedule_id)
+        if wanted is None:
+            return await self._catalog.read(records.archived_events, key)
+        asked = Wanted(since=wanted.since, until=wanted.until, touched_since=wanted.touched_since)
+        return (await self._catalog.read(pages.schedule_ledger, key, asked, after=None, limit=1)).archived
 
     async def publish(self, request: Mapping[str, Any], key: str) -> Document:
         """Store a version."""

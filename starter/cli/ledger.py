@@ -10,6 +10,7 @@ import yaml
 
 from horarium.errors import Unavailable
 from horarium.schedule.ledger import Disposition
+from starter.cli.archived import say_archived
 from starter.cli.finding import find
 from starter.cli.place import Lines, Place, Where, reach
 from starter.cli.printing import (
@@ -53,13 +54,15 @@ async def show_occurrences(
         # One more than is shown tells whether there are more.
         found = await place.occurrences(schedule_id, wanted, limit=most + 1)
         rows, more = found[-most:], len(found) > most
+        gone = [] if follow or more else await place.archived(schedule_id, wanted)
         if follow:
             await _follow(place, schedule_id, rows, wanted, output)
         else:
-            answer = {"occurrences": rows, "truncated": more}
+            answer = {"occurrences": rows, "truncated": more, "archived": gone}
             show(answer, output, lambda: _print(rows), lines=rows)
             if more:
                 print(f"Only the newest {most} entries are shown; --limit or --until shows others.", file=sys.stderr)
+            say_archived(gone)
     return 0
 
 

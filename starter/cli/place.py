@@ -97,6 +97,9 @@ class Place(Protocol):
 
     async def events(self, schedule_id: str, *, after: int, limit: int) -> list[Document]: ...
 
+    async def archived(self, schedule_id: str | None, wanted: Lines | None = None) -> list[Document]:
+        """The archives that may hold what stood before the oldest of the lines, of a schedule's events, of operators' acts."""
+
     async def publish(self, request: Mapping[str, Any], key: str) -> Document: ...
 
     async def set_enabled(self, request: Mapping[str, Any], key: str) -> Document: ...

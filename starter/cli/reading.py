@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from horarium.schedule.identity import instant_text
+from starter.cli.archived import say_archived
 from starter.cli.finding import find
 from starter.cli.place import Document, Lines, Place, Where, reach
 from starter.cli.printing import (
@@ -192,7 +193,9 @@ async def events(written: str, *, after: int, limit: int, where: Where, output: 
     async with reach(where) as place:
         schedule_id = await find(place, written)
         found = await place.events(schedule_id, after=after, limit=limit)
+        gone = [] if after else await place.archived(schedule_id)
     show_events(found, limit=limit, again=f"events {schedule_id}", where=where, output=output)
+    say_archived(gone)
     return 0
 
 

@@ -84,6 +84,26 @@ class Remote:
             after = page.next_cursor
         return found
 
+    async def archived(self, schedule_id: str | None, wanted: Lines | None = None) -> list[Document]:
+        """See `Place.archived`."""
+        if schedule_id is None:
+            page: Any = await _plain(self._client.authority.events(self.scope, limit=1))
+        elif wanted is None:
+            page = await _plain(self._client.schedules.events(self.scope, schedule_id, limit=1))
+        else:
+            page = await _plain(
+                self._client.schedules.occurrences(
+                    self.scope,
+                    schedule_id,
+                    since=wanted.since,
+                    until=wanted.until,
+                    touched_since=wanted.touched_since,
+                    limit=1,
+                )
+            )
+        # A server of before tells of none.
+        return list(page.document.get("archived", []))
+
     async def preview(self, spec: Any, *, since: datetime, until: datetime | None, limit: int) -> Document:
         """When a configuration is due, as the server's zone data has it."""
         most = min(limit, LARGEST_PAGE)

@@ -9,6 +9,7 @@ from horarium.errors import InvalidSchedule
 from horarium.schedule.identity import instant_text
 from horarium.schedule.v0 import parse_v0
 from starter.cli import reading
+from starter.cli.archived import say_archived
 from starter.cli.changes import told
 from starter.cli.finding import find
 from starter.cli.place import Document, Where, reach
@@ -125,7 +126,9 @@ async def events(written: str, *, after: int, limit: int, where: Where, output: 
     async with reach(where) as place:
         schedule_id = await find(place, written)
         found = await place.v0.events(schedule_id, after=after, limit=limit)
+        gone = [] if after else await place.archived(schedule_id)
     reading.show_events(found, limit=limit, again=f"v0 events {schedule_id}", where=where, output=output)
+    say_archived(gone)
     return 0
 
 

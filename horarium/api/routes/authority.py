@@ -24,6 +24,7 @@ from horarium.control.administration import (
     LiftRequest,
     StopRequest,
 )
+from horarium.control.archived import archived
 from horarium.control.attempts import attempt
 from horarium.control.principals import require_human
 from horarium.control.sweeping import review_all_enabled_before
@@ -106,7 +107,9 @@ async def list_authority_events(call: Operating, query: Annotated[queries.Events
     """List what operators did in the environment and its organization, oldest first: one event for each act."""
     found = await call.service.read(overview.acts, call.scope, after=query.after, limit=query.limit + 1)
     events = found[: query.limit]
-    return JSONResponse({"events": events, "next_cursor": events[-1]["id"] if len(found) > query.limit else None})
+    archives = [] if query.after else await call.service.read(archived, call.scope)
+    cursor = events[-1]["id"] if len(found) > query.limit else None
+    return JSONResponse({"events": events, "next_cursor": cursor, "archived": archives})
 
 
 @router.post("/stop", **_act("stop", StopRequest, examples.STOP, changed=True, **examples.STOPPED))

@@ -43,9 +43,10 @@ async def list_events(
 ) -> JSONResponse:
     """List who changed what about a schedule: one event for each accepted change and each transition."""
     key = schedule_in_path(call, schedule_id)
-    found = await call.service.read(_events, key, after=query.after, limit=query.limit + 1)
+    found, archived = await call.service.read(_events, key, after=query.after, limit=query.limit + 1)
     events = found[: query.limit]
-    return JSONResponse({"events": events, "next_cursor": events[-1]["id"] if len(found) > query.limit else None})
+    cursor = events[-1]["id"] if len(found) > query.limit else None
+    return JSONResponse({"events": events, "next_cursor": cursor, "archived": archived})
 
 
 @router.get(
@@ -66,9 +67,12 @@ async def ledger_page(call: Call, name: str, query: queries.LedgerQuery, *, with
 
 def _page(name: str, page: LedgerPage) -> JSONResponse:
     cursor = None if page.last is None else cursor_text(page.last)
-    return JSONResponse({name: page.documents, "next_cursor": cursor})
+    return JSONResponse({name: page.documents, "next_cursor": cursor, "archived": page.archived})
 
 
-def _events(connection: Connection, key: ScheduleKey, *, after: int, limit: int) -> list[dict[str, Any]]:
+def _events(
+    connection: Connection, key: ScheduleKey, *, after: int, limit: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     require_environment(connection, key.scope)
-    return records.events(connection, key, after=after, limit=limit)
+    found = records.events(connection, key, after=after, limit=limit)
+    return found, [] if after else records.archived_events(connection, key)

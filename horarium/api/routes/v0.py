@@ -23,6 +23,7 @@ from horarium.control.attempts import attempt
 from horarium.control.operations import activation_to_nudge
 from horarium.control.principals import require_human
 from horarium.control.receipts import Receipt
+from horarium.control.records import archived_events
 from horarium.schedule.v0 import parse_v0
 
 router = APIRouter(prefix="/v0/schedules", tags=["Scheduler v0"])
@@ -158,7 +159,9 @@ async def list_v0_events(
         required_scope=call.service.required_scope,
     )
     events = found[: query.limit]
-    return JSONResponse({"events": events, "next_cursor": events[-1]["id"] if len(found) > query.limit else None})
+    archived = [] if query.after else await call.service.read(archived_events, schedule_in_path(call, schedule_id))
+    cursor = events[-1]["id"] if len(found) > query.limit else None
+    return JSONResponse({"events": events, "next_cursor": cursor, "archived": archived})
 
 
 async def _store(call: Call, request: Request, change: Any, **about: str) -> JSONResponse:
