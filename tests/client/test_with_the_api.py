@@ -245,6 +245,13 @@ ELSEWHERE = {
     "output_unwritable": "for agents",
     "output_too_large": "for agents",
     "too_early": "for the runs' workflow",
+    "archive_damaged": "archives are made at the command line",
+    "other_environment": "archives are made at the command line",
+    "too_young": "archives are made at the command line",
+    "audit_not_clean": "archives are made, and people erased, at the command line",
+    "invalid_tombstone": "people are erased at the command line",
+    "person_declared": "people are erased at the command line",
+    "person_relied_on": "people are erased at the command line",
 }
 """Codes of the library that no caller of the API meets, each with the reason."""
 RAISED = {"Rejected", "Refused", "NotFound", "Conflict", "Unavailable", "Forbidden"}
