@@ -83,8 +83,9 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     lines = sorted(read(options.table), key=lambda line: list(SUITES).index(line["suite"]))
+    names = {suite: each.names() for suite, each in SUITES.items()}
     for page in options.into:
-        page.write_text(put_into(page.read_text(), lines))
+        page.write_text(put_into(page.read_text(), lines, names))
     if options.capacity:
         options.capacity.write_text(refreshed(options.capacity.read_text(), lines))
     if options.plot:  # the last one, since there may be nothing to draw

@@ -44,7 +44,7 @@ def told(machines: Iterable[Machine]) -> str:
     for machine in machines:
         for name, value in machine.items():
             values.setdefault(name, {})[value] = None
-    return ", ".join(f"{name} {' and '.join(each)}" for name, each in values.items())
+    return ", ".join(f"{name} {' / '.join(each)}" for name, each in values.items())
 
 
 def _cpu_model(cpuinfo: Path) -> str:

@@ -14,11 +14,20 @@ WHOLE_BEGIN: Final = f"<!-- all figures: {_COMMAND} deploy/FIGURES.md -->"
 END: Final = "<!-- end of figures -->"
 """A page begins its figures with one of the first two, which says how many it wants, and ends them with this."""
 
-_SHOWN: Final[Mapping[str, Callable[[Sequence[Line]], str]]] = {SHORT_BEGIN: short, WHOLE_BEGIN: markdown}
+Names = Mapping[str, Sequence[str]]
+"""All figures of each suite."""
+
+_SHOWN: Final[Mapping[str, Callable[[Sequence[Line], Names], str]]] = {
+    SHORT_BEGIN: lambda lines, _names: short(lines),
+    WHOLE_BEGIN: markdown,
+}
 
 
-def put_into(page: str, lines: Sequence[Line]) -> str:
-    """A page with these figures between its lines. Raises `Misconfigured` where it has not one beginning and one end."""
+def put_into(page: str, lines: Sequence[Line], names: Names) -> str:
+    """A page with these figures between its lines. `names` are those that there are to be.
+
+    Raises `Misconfigured` where the page has not one beginning and one end.
+    """
     begins = [begin for begin in _SHOWN if begin in page]
     if len(begins) != 1:
         raise Misconfigured(f"The page has to have one of the lines {SHORT_BEGIN!r} and {WHOLE_BEGIN!r}.")
@@ -27,7 +36,7 @@ def put_into(page: str, lines: Sequence[Line]) -> str:
     _, end, after = rest.partition(END)
     if not end or begin in rest or END in after:
         raise Misconfigured(f"The page has not both of the lines {begin!r} and {END!r}, once each.")
-    return f"{before}{begin}\n\n{_SHOWN[begin](lines)}\n{END}{after}"
+    return f"{before}{begin}\n\n{_SHOWN[begin](lines, names)}\n{END}{after}"
 
 
 def between(page: str) -> str:

@@ -1,13 +1,17 @@
 """Every figure in a table: aligned for a terminal, and as Markdown for a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final
 
+from benchmarks.figures import plain_names
 from benchmarks.machine import told
 from benchmarks.records import Line
 from benchmarks.size import FULL
 
+NOT_MEASURED: Final = "Not measured: "
+"""Before what was lost."""
 _HEAD: Final = ("figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "runs", "spread", "growth")
 _HOLDS: Final = {True: "yes", False: "NO", None: ""}
 
@@ -20,11 +24,11 @@ def text_table(lines: Iterable[Line]) -> str:
     return "".join("  ".join(row[column].ljust(widths[column]) for column in used).rstrip() + "\n" for row in rows)
 
 
-def markdown(lines: Sequence[Line]) -> str:
+def markdown(lines: Sequence[Line], names: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
     """What a page of all figures shows: the machine and the day, and a table for each suite.
 
     A suite that was measured elsewhere than the others, or on another day, says so by itself; one that was not measured at full
-    size says that its figures are none.
+    size says that its figures are none. `names` are all figures of each suite: those that were lost are told.
     """
     suites = {suite: list(several) for suite, several in groupby(lines, key=lambda line: line["suite"])}
     each = {suite: measured(several) for suite, several in suites.items()}
@@ -33,6 +37,8 @@ def markdown(lines: Sequence[Line]) -> str:
     for suite, several in suites.items():
         about = "" if together else f", measured {each[suite]}"
         parts.append(f"## {suite}\n\n{_kept(several)}{about}.\n\n{_markdown_table(several)}")
+        if lost := _lost(several, names.get(suite, ())):
+            parts.append(f"{NOT_MEASURED}{'; '.join(lost)}.\n")
     return "\n".join(parts)
 
 
@@ -41,6 +47,11 @@ def measured(lines: Sequence[Line]) -> str:
     days = " and ".join(sorted({line["day"] for line in lines}))
     short = "" if all(line["size"] == FULL for line in lines) else ", *in a short run, whose figures are none*"
     return f"on {days}{short} ({told(line['machine'] for line in lines)})"
+
+
+def _lost(lines: Sequence[Line], names: Sequence[str]) -> list[str]:
+    there = plain_names(line["name"] for line in lines)
+    return [name for name in plain_names(names) if name not in there]
 
 
 def _kept(lines: Sequence[Line]) -> str:

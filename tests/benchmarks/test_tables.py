@@ -12,7 +12,7 @@ from benchmarks.headlines import HEADLINES, TOLD_AT_MOST, short
 from benchmarks.machine import told
 from benchmarks.pages import END, SHORT_BEGIN, WHOLE_BEGIN, between, put_into
 from benchmarks.records import Records, read
-from benchmarks.tables import markdown, number, text_table
+from benchmarks.tables import NOT_MEASURED, markdown, number, text_table
 from horarium.errors import Misconfigured
 
 ROOT = Path(__file__).parents[2]
@@ -77,8 +77,14 @@ def test_where_it_was_measured_is_told_once_if_it_is_the_same_for_all_and_by_eac
     assert apart.count("figures are none") == 1
 
 
+def test_figures_of_a_suite_that_were_lost_are_told(lines):
+    page = markdown(lines(FIGURE), {"calendar": ["it", "this (2,000)", "that"], "growth": ["more"]})
+    assert page.endswith("\nNot measured: this; that.\n")
+    assert NOT_MEASURED not in markdown(lines(FIGURE), {"calendar": ["it"]})
+
+
 def test_of_several_machines_what_they_have_in_common_is_told_once():
-    assert told([MACHINE, {**MACHINE, "CPU": "another"}, MACHINE]) == "cores 2, CPU one and another"
+    assert told([MACHINE, {**MACHINE, "CPU": "another"}, MACHINE]) == "cores 2, CPU one / another"
 
 
 def test_what_is_not_kept_is_told_before_all_else(lines):
@@ -117,16 +123,16 @@ def test_the_short_table_is_short(lines):
 def test_figures_go_between_the_lines_of_a_page_and_nowhere_else(lines):
     for begin, shown in ((SHORT_BEGIN, short), (WHOLE_BEGIN, markdown)):
         page, figures = f"before\n{begin}\nold\n{END}\nafter\n", lines(FIGURE)
-        changed = put_into(page, figures)
+        changed = put_into(page, figures, {})
         assert changed == f"before\n{begin}\n\n{shown(figures)}\n{END}\nafter\n"
         assert between(changed) == f"\n\n{shown(figures)}\n"
-        assert put_into(changed, figures) == changed
+        assert put_into(changed, figures, {}) == changed
         for wrong in (begin, f"{END}{begin}", page + begin, page + page):
             with pytest.raises(Misconfigured, match="once each"):
-                put_into(wrong, figures)
+                put_into(wrong, figures, {})
     for wrong in ("", END, SHORT_BEGIN + WHOLE_BEGIN + END):
         with pytest.raises(Misconfigured, match="has to have one of the lines"):
-            put_into(wrong, lines(FIGURE))
+            put_into(wrong, lines(FIGURE), {})
 
 
 @pytest.mark.parametrize(
@@ -168,7 +174,9 @@ def test_the_page_of_all_figures_shows_those_that_are_measured(monkeypatch):
     assert "calendar" in suites[::2]
     for suite, table in zip(suites[::2], suites[1::2], strict=True):
         rows = re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)[2:]
-        assert plain_names(rows) == plain_names(SUITES[suite].names()), suite
+        lost = table.partition(NOT_MEASURED)[2].partition(".\n")[0]
+        shown = [*plain_names(rows), *filter(None, lost.split("; "))]
+        assert sorted(shown) == sorted(plain_names(SUITES[suite].names())), suite
 
 
 def test_the_readme_shows_each_headline_and_both_pages_are_of_the_same_figures():
