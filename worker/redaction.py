@@ -20,7 +20,10 @@ SHORTEST: Final = 6
 DEEPEST: Final = 6
 """How deep containers are looked into; what lies below is not told."""
 
-_SECRET_VARIABLE = re.compile(r"HORARIUM_SECRET_\w+|TEMPORAL_API_KEY|(?:\w+_)?PASSWORD|OTEL_EXPORTER_OTLP\w*_HEADERS")
+_SECRET_VARIABLE = re.compile(
+    r"HORARIUM_SECRET_\w+|TEMPORAL_API_KEY|TEMPORAL_TLS_CLIENT_KEY_DATA|TEMPORAL_GRPC_META_\w+|\w*PASSWORD"
+    r"|OTEL_EXPORTER_OTLP\w*_HEADERS"
+)
 """Variables whose value is a secret, or several with spaces between."""
 _SECRET_KEY = re.compile(
     r"(?:.*[_-])?(?:token|tokens|secret|secrets|password|passwd|authorization|cookie|set-cookie|api[_-]?key|private[_-]?key"
@@ -94,8 +97,10 @@ def secrets_in(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     found: set[str] = set(texts_of_payload_keys(environ))
     for name, value in environ.items():
         if _SECRET_VARIABLE.fullmatch(name):
-            found |= {value, *value.split()}
-            found |= {part.removeprefix("whsec_") for part in value.split()}
+            # Of a key in PEM its lines are secret, and the words around them are not.
+            secret = "\n".join(line for line in value.splitlines() if not line.startswith("-----"))
+            found |= {secret, *secret.split()}
+            found |= {part.removeprefix("whsec_") for part in secret.split()}
         elif "://" in value:
             found |= _passwords_in(value)
     return frozenset(found | {quote(each, safe="") for each in found})

@@ -27,6 +27,9 @@ ENVIRON = {
     "TEMPORAL_API_KEY": "temporal-key-of-the-namespace",
     "OTEL_EXPORTER_OTLP_HEADERS": "x-api-key=collector-key-7",
     "CATALOG_PASSWORD": "another-password",
+    "PGPASSWORD": "password-of-libpq",
+    "TEMPORAL_TLS_CLIENT_KEY_DATA": "key-of-a-client-certificate",
+    "TEMPORAL_GRPC_META_X_TENANT_TOKEN": "token-of-a-proxy",
     "HORARIUM_AUTHORITY_SECRET": "HORARIUM_SECRET_LINES",
     "HORARIUM_PUBLIC_URL": "https://horarium.example",
 }
@@ -40,6 +43,9 @@ SECRETS = (
     "temporal-key-of-the-namespace",
     "x-api-key=collector-key-7",
     "another-password",
+    "password-of-libpq",
+    "key-of-a-client-certificate",
+    "token-of-a-proxy",
 )
 PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIH\n-----END PRIVATE KEY-----"
 
@@ -149,6 +155,12 @@ def test_a_key_of_payloads_is_hidden_wherever_it_is_kept_and_however_it_is_told(
     assert HIDDEN in told
     forms = (text.rstrip("="), base64.urlsafe_b64encode(key).decode().rstrip("="), key.hex(), repr(key)[2:-1])
     assert not [each for each in forms if each.replace("\\", "") in told]
+
+
+def test_of_a_private_key_each_line_is_hidden_and_no_word_of_its_frame() -> None:
+    environ = {"TEMPORAL_TLS_CLIENT_KEY_DATA": PEM.replace("MC4C", "first-line\nMC4C")}
+    text = Redaction(secrets_in(environ)).text("PRIVATE: first-line, MC4CAQAwBQYDK2VwBCIEIH")
+    assert text == f"PRIVATE: {HIDDEN}, {HIDDEN}"
 
 
 def test_what_says_where_a_key_is_kept_can_be_read(tmp_path: Path) -> None:
