@@ -18,6 +18,7 @@ from tests.pages.unheard import fail, hear, heartbeat, listening
 
 NOW: Final = datetime(2026, 10, 16, 7, 12, 40, tzinfo=UTC)
 BEGAN: Final = datetime(2026, 9, 28, 6, tzinfo=UTC)
+ENDS: Final = datetime(2027, 1, 1, tzinfo=UTC)
 AGENTS: Final = ("inbox-triage@3", "reporter@12", "ingest@7", "invoices@2")
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 TRIAGED: Final = (
@@ -42,7 +43,7 @@ def asked(
     """A configuration: at one time of some days of the week, or each so often."""
     rules = [] if at is None else [_rule(at, weekdays)]
     intervals = [] if every is None else [{"every_seconds": int(every.total_seconds()), "offset_seconds": 0}]
-    bounds = {"start_at": instant_text(BEGAN - DAY), "end_at": instant_text(FAR)}
+    bounds = {"start_at": instant_text(BEGAN - 8 * HOUR), "end_at": instant_text(ENDS)}
     return {
         "name": name,
         "calendar": {"timezone": zone, "calendars": rules, "intervals": intervals, **bounds},

@@ -62,8 +62,8 @@ PAGES: dict[str, Callable[[Page, Served, Night], object]] = {
 }
 SHOWN = (
     Picture(name="directory", scheme="light", width=WIDTHS["wide"], height=880),
-    Picture(name="schedule", scheme="light", width=WIDTHS["wide"], height=1_500),
-    Picture(name="review", scheme="dark", width=WIDTHS["wide"], height=1_500),
+    Picture(name="schedule", scheme="light", width=WIDTHS["wide"], height=1_960),
+    Picture(name="blocked", scheme="dark", width=WIDTHS["wide"], height=1_900),
     Picture(name="run", scheme="dark", width=WIDTHS["wide"], height=760),
     Picture(name="schedule", scheme="dark", width=WIDTHS["narrow"], height=844),
 )
@@ -101,7 +101,7 @@ def main(folder: Path, *, everything: bool) -> None:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             for picture in _all() if everything else SHOWN:
                 narrow = picture.width == WIDTHS["narrow"]
-                called = "narrow" if narrow else picture.name
+                called = "narrow" if narrow else {"blocked": "review"}.get(picture.name, picture.name)
                 if everything:
                     called = f"{picture.name}-{picture.scheme}-{'narrow' if narrow else 'wide'}"
                 take(browser, site, firm, picture, folder / f"{called}.png")

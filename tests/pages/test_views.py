@@ -405,6 +405,15 @@ def test_a_page_that_nobody_uses_but_refreshes_keeps_no_session_alive(pages):
         ("2026-11-30T06:30:05Z", "UTC", "Mon 30 Nov 2026 06:30:05"),
         ("2026-11-30T06:30:00.040000Z", "UTC", "Mon 30 Nov 2026 06:30:00.040"),
         ("2026-11-30T06:30:00Z", "Nowhere/Else", "Mon 30 Nov 2026 06:30"),
+        ("2026-10-24T23:59:59Z", "Europe/Zurich", "Sun 25 Oct 2026 01:59:59"),
+        ("2026-10-25T00:00:00Z", "Europe/Zurich", "Sun 25 Oct 2026 02:00 (UTC+02:00)"),
+        ("2026-10-25T00:30:00Z", "Europe/Zurich", "Sun 25 Oct 2026 02:30 (UTC+02:00)"),
+        ("2026-10-25T01:30:00Z", "Europe/Zurich", "Sun 25 Oct 2026 02:30 (UTC+01:00)"),
+        ("2026-10-25T02:00:00Z", "Europe/Zurich", "Sun 25 Oct 2026 03:00"),
+        ("2026-11-01T05:30:00Z", "America/New_York", "Sun 1 Nov 2026 01:30 (UTC-04:00)"),
+        ("2026-04-04T15:15:00Z", "Australia/Lord_Howe", "Sun 5 Apr 2026 01:45 (UTC+10:30)"),
+        ("9999-12-30T23:59:59Z", "UTC", "Thu 30 Dec 9999 23:59:59"),
+        ("0001-01-02T00:00:00Z", "Europe/Zurich", "Tue 2 Jan 1 00:34:08"),
     ],
 )
 def test_an_instant_on_the_wall_clock_of_a_zone(instant, zone, shown):
