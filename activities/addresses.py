@@ -8,7 +8,8 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -30,10 +31,13 @@ _OF_CLOUDS: Final = frozenset(
     map(ipaddress.ip_address, ("fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16"))
 )
 """Where clouds tell a machine its secrets, as AWS, Google, Alibaba and Azure have it beside their link-local addresses."""
-LOOKUPS: Final = 8
-"""Names that are looked up at the same time. A resolver that hangs holds its thread, and nothing else needs one of these."""
+LOOKUPS: Final = 64
+"""Names that are looked up at the same time, each once. A resolver that hangs holds its thread for as long as it likes, whoever
+still waits for it; so there is room for many of those, and nothing else needs one of these."""
 
 _threads = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="resolve")
+_under_way: dict[tuple[str, int], Future[Sequence[str]]] = {}
+"""What is being looked up: whoever asks meanwhile is told the same, and needs no thread."""
 
 
 class ForbiddenAddress(ValueError):
@@ -42,13 +46,37 @@ class ForbiddenAddress(ValueError):
 
 async def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a host, as the system finds them; `OSError` where it finds none."""
+    found = _under_way.get((host, port))
+    if found is None:
+        found = _under_way[host, port] = _threads.submit(_looked_up, host, port)
+        found.add_done_callback(lambda _: _under_way.pop((host, port), None))
+    await _until_done(found)
+    return found.result()
+
+
+def _looked_up(host: str, port: int) -> Sequence[str]:
     try:
-        found = await asyncio.get_running_loop().run_in_executor(
-            _threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        )
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # of a label that is empty, or longer than 63 characters
         raise OSError(f"{host[:80]!r} can be no name of a host.") from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+async def _until_done(found: Future[Sequence[str]]) -> None:
+    """Wait for what others may wait for too: whoever leaves takes nothing from them."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not told.done():
+            told.set_result(None)
+
+    def tell_from_there(_: Future[Sequence[str]]) -> None:
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell)
+
+    found.add_done_callback(tell_from_there)
+    await told
 
 
 async def addresses_of(host: str, port: int, *, private: bool, resolving: Resolve = resolve) -> Sequence[str]:

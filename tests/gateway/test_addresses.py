@@ -1,11 +1,15 @@
 """Which addresses a destination may have: what was checked is what is connected to, and no spelling gets around it."""
 
 import asyncio
+import contextlib
 import ipaddress
+import socket
+import threading
+from collections import Counter
 
 import pytest
 
-from activities.addresses import ForbiddenAddress, addresses_of, objection
+from activities.addresses import LOOKUPS, ForbiddenAddress, addresses_of, objection, resolve
 
 PUBLIC = ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"]
 OWN = [
@@ -107,3 +111,59 @@ def test_a_name_that_can_be_no_name_is_not_found(host):
     """The system does not even ask for it: it cannot be written as labels of 1 to 63 characters."""
     with pytest.raises(OSError, match="no name"):
         found(host)
+
+
+class Resolver:
+    """A system's resolver that answers of no name that begins with `hangs`, until it is let go on."""
+
+    def __init__(self):
+        self.go_on = threading.Event()
+        self.asked = Counter()
+        self._usual = socket.getaddrinfo
+
+    def __call__(self, host, *args, **named):
+        self.asked[host] += 1
+        if host.startswith("hangs"):
+            self.go_on.wait(60)
+            raise socket.gaierror(f"of {host}")
+        return self._usual(host, *args, **named)
+
+
+@pytest.fixture
+def resolver(monkeypatch):
+    there = Resolver()
+    monkeypatch.setattr(socket, "getaddrinfo", there)
+    yield there
+    there.go_on.set()
+
+
+async def asked_and_left(host):
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await resolve(host, 443)
+
+
+@pytest.mark.parametrize("name_of", [lambda _: "hangs.test", "hangs-{}.test".format], ids=["one name", "many names"])
+def test_names_that_nobody_answers_for_hold_up_no_other(resolver, name_of):
+    """Whoever asked for one gives up and comes again, while the first question still holds its thread."""
+
+    async def asking():
+        for _ in range(2):
+            await asyncio.gather(*(asked_and_left(name_of(number)) for number in range(LOOKUPS - 1)))
+        async with asyncio.timeout(30):
+            return await resolve("localhost", 443)
+
+    assert asyncio.run(asking())
+    assert set(resolver.asked.values()) == {1}
+
+
+def test_many_who_ask_for_a_name_at_once_are_all_told(resolver):
+    async def asking():
+        several = asyncio.gather(*(resolve("hangs.test", 443) for _ in range(5)), return_exceptions=True)
+        await asyncio.sleep(0.05)
+        resolver.go_on.set()
+        return await several
+
+    told = asyncio.run(asking())
+    assert [type(each) for each in told] == [socket.gaierror] * 5
+    assert resolver.asked == {"hangs.test": 1}
