@@ -143,7 +143,10 @@ class Thread(Answer):
         description="The thread's age. Its id encodes no time. null only where the stored row is damaged."
     )
     members: list[str] = Field(description="None: it is read by operators.")
-    events: list[ThreadEvent]
+    events: list[ThreadEvent] = Field(
+        description="Where the installation keeps them for some days only (SCHEDULER_EVENT_RETENTION_DAYS), older ones are "
+        "deleted and in no archive; the ledger of the profile's schedule still has the runs."
+    )
     next_cursor: int | None = Field(description="Send it as `after` for the next page; null on the last.")
 
 
