@@ -222,6 +222,7 @@ def test_the_claims_that_are_named_are_taken(stored, issuer):
     try:
         issuer.claims = {
             "email": "ada@acme.example",
+            "email_verified": True,
             "org": None,
             "groups": ["synapse:schedules:write", "two words", 5],
         }
@@ -233,6 +234,20 @@ def test_the_claims_that_are_named_are_taken(stored, issuer):
             "acme",
             {"synapse:schedules:write"},
         )
+    finally:
+        pages.close()
+
+
+@pytest.mark.parametrize("said", [None, False, "true", 1])
+def test_an_address_that_the_issuer_has_not_verified_is_nobodys_name(stored, issuer, said):
+    """At many issuers people type their own address, and would be whom they name."""
+    pages = site(stored, issuer, subject_claim="email")
+    try:
+        issuer.claims = {"email": "ada@acme.example", "email_verified": said}
+        browser = pages.browser()
+        assert is_out(pages, browser, sign_in(browser, issuer), "has not verified")
+        issuer.claims = {"email": "ada@acme.example", "email_verified": True}
+        assert sign_in(browser, issuer).status_code == 303
     finally:
         pages.close()
 

@@ -202,6 +202,9 @@ class Issuer:
         asked = self._settings
         if claims.get("kind", "human") != "human":
             raise _refused("The issuer says that this is no person.")
+        if asked.subject_claim == "email" and claims.get("email_verified") is not True:
+            # At many issuers people type their own address.
+            raise _refused("The issuer has not verified the e-mail address that would be your name here.")
         scopes = claims.get(asked.scope_claim)
         if isinstance(scopes, list):
             scopes = " ".join(each for each in scopes if isinstance(each, str) and " " not in each)

@@ -15,8 +15,9 @@ class OidcSettings:
     """An issuer of OpenID Connect that people sign in with, and which of its claims say what.
 
     `subject_claim` is the person's name in the record, the same that tokens for the API have in `sub`; `organization_claim` the
-    organization, and `scope_claim` what they may do: a text separated by spaces, or a list. `organization` is that of
-    everybody whom the issuer lets in, where it tells none.
+    organization, and `scope_claim` what they may do: a text separated by spaces, or a list. An `email` names nobody unless the
+    issuer says with `email_verified` that it is the person's. `organization` is that of everybody whom the issuer lets in,
+    where it tells none.
     """
 
     issuer: str
