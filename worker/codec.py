@@ -86,7 +86,7 @@ class EncryptingCodec(PayloadCodec, WithSerializationContext):
             return payload
         if KEY_ID not in payload.metadata:
             raise _unreadable("It was encrypted by another program than this one.")
-        key_id = payload.metadata[KEY_ID].decode("ascii", errors="replace")
+        key_id = key_of(payload)
         if key_id not in self._keys.by_id:
             raise Unavailable(
                 "payload_key_missing",
@@ -107,6 +107,11 @@ class EncryptingCodec(PayloadCodec, WithSerializationContext):
             raise _unreadable(
                 f"It was changed, or the key {key_id!r} here is not the one that it was encrypted with."
             ) from error
+
+
+def key_of(payload: Payload) -> str:
+    """The id of the key that an encrypted payload needs, as far as it says so; it may say anything."""
+    return payload.metadata[KEY_ID].decode("ascii", errors="replace")
 
 
 def _cipher(key: bytes, salt: bytes) -> AESGCM:

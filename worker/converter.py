@@ -1,18 +1,53 @@
 """How values become payloads: as pydantic does it, with what it compiled for a type kept once for the whole process."""
 
 import dataclasses
+from typing import Any
 
+from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import (
     CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
+    EncodingPayloadConverter,
 )
 
-from worker.codec import EncryptingCodec
-from worker.payload_keys import PayloadKeys
+from worker.codec import ENCODING, EncryptingCodec, key_of
+from worker.payload_keys import PAYLOAD_KEYS, PayloadKeys
 
-_ENCODINGS = tuple(PydanticPayloadConverter().converters.values())
+
+class KeysMissing(Exception):
+    """An encrypted payload came to a process that has no keys at all. The sentence says which one, and what to do.
+
+    No `HorariumError` on purpose: a workflow in whose history it stands would fail of one for good, and has to be tried again.
+    """
+
+
+class _Sealed(EncodingPayloadConverter):
+    """Stands for what only a codec can read, so that a process without one says what it lacks."""
+
+    @property
+    def encoding(self) -> str:
+        """See `EncodingPayloadConverter`."""
+        return ENCODING.decode()
+
+    def to_payload(self, value: Any) -> Payload | None:  # any value is left to the others
+        """See `EncodingPayloadConverter`."""
+        del value
+        return None
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:  # never returns
+        """See `EncodingPayloadConverter`. Raises `KeysMissing`."""
+        del type_hint
+        key_id = key_of(payload)[:40]
+        named = f"with the key {key_id!r}" if key_id else "by another program than this one"
+        raise KeysMissing(
+            f"A payload at Temporal is encrypted {named}, and this process has no keys. [payload_key_missing] "
+            f"Set {PAYLOAD_KEYS} as for the other processes, and restart this one."
+        )
+
+
+_ENCODINGS = (*PydanticPayloadConverter().converters.values(), _Sealed())
 """Their cache of validators has a limit of its own, is safe between threads, and holds nothing of any one value."""
 
 

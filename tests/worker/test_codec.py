@@ -6,9 +6,9 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext
 from temporalio.exceptions import ApplicationError
 
-from horarium.errors import Unavailable
+from horarium.errors import HorariumError, Unavailable
 from worker.codec import BOUND_TO, ENCODING, KEY_ID, EncryptingCodec
-from worker.converter import DATA_CONVERTER, with_keys
+from worker.converter import DATA_CONVERTER, KeysMissing, with_keys
 from worker.payload_keys import PayloadKeys
 
 K1, K2 = bytes(range(32)), bytes(range(1, 33))
@@ -62,6 +62,23 @@ async def test_keys_rotate_without_a_gap_and_a_key_that_is_gone_is_named() -> No
     assert refused.code == "payload_key_missing"
     assert "encrypted with the key 'k1', and this process does not have it" in refused.sentence
     assert "HORARIUM_PAYLOAD_KEYS" in refused.next_step
+
+
+async def test_a_process_without_keys_says_which_one_it_lacks_and_fails_no_workflow() -> None:
+    (sealed,) = await codec(k1=K1).encode([PLAIN])
+    with pytest.raises(
+        KeysMissing, match=r"with the key 'k1', and this process has no keys. \[payload_key_missing\]"
+    ) as met:
+        await with_keys(DATA_CONVERTER, None).decode([sealed])
+    assert "HORARIUM_PAYLOAD_KEYS" in str(met.value)
+    # These types end a workflow for good, and it is read as well once the keys are there.
+    assert not isinstance(met.value, HorariumError)
+    strange = Payload(metadata={"encoding": ENCODING, "encryption-key-id": b"theirs"}, data=b"whatever")
+    with pytest.raises(KeysMissing, match="by another program"):
+        await with_keys(DATA_CONVERTER, None).decode([strange])
+    # Nothing is written so.
+    (plain,) = await with_keys(DATA_CONVERTER, None).encode([object.__name__])
+    assert plain.metadata["encoding"] == b"json/plain"
 
 
 async def test_another_key_under_the_same_id_opens_nothing() -> None:
