@@ -183,9 +183,19 @@ def prune_archive(catalog: Catalog, scope: Scope, folder: Path, *, by: str, cloc
         archiving.end_archive(connection, archive_id, now=now)
         told = {"archive_id": archive_id, "before": manifest["before"], "digest": digest, "removed": removed}
         record_act(connection, scope, "archived", actor=by, now=now, details=told)
-    _write(folder / PRUNED, canonical_json({"ended_at": instant_text(now), "removed": removed}) + b"\n")
+    _note_pruned(folder, now=now, removed=removed)
     rows = {each["name"]: each["rows"] for each in manifest["files"]}
     return Archived(folder=folder, digest=digest, rows=rows, removed=removed)
+
+
+def _note_pruned(folder: Path, *, now: datetime, removed: int) -> None:
+    try:
+        _write(folder / PRUNED, canonical_json({"ended_at": instant_text(now), "removed": removed}) + b"\n")
+    except OSError as error:
+        raise Misconfigured(
+            f"What the archive holds was removed from the catalog ({removed} rows), and {str(folder / PRUNED)!r}, which says "
+            f"so, cannot be written: {error.strerror}. Make room there and archive again: that goes on with this one."
+        ) from error
 
 
 def verify_archive(folder: Path) -> tuple[dict[str, Any], str]:

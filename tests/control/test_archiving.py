@@ -403,6 +403,27 @@ def test_an_archive_that_cannot_be_written_leaves_nothing_behind(
     assert list((tmp_path / "archives").iterdir()) == []
 
 
+def test_a_full_disk_after_everything_was_removed_is_told_and_the_next_call_goes_on(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(desk)
+    made = archived(desk, tmp_path)
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(archiving, "_write", full)
+        with pytest.raises(
+            Misconfigured, match=r"removed from the catalog \(\d+ rows\), and '.*pruned\.json'.*No space left"
+        ):
+            pruned(desk, made.folder)
+    assert audited(desk).clean
+    assert unfinished_prunings(tmp_path, SCOPE) == [made.folder]
+    assert pruned(desk, made.folder).removed == 0
+    assert unfinished_prunings(tmp_path, SCOPE) == []
+
+
 def test_what_is_young_is_not_archived_and_neither_is_another_environment(desk: Desk, tmp_path: Path) -> None:
     lived(desk)
     with pytest.raises(Refused, match="too_young"):
