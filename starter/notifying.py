@@ -7,7 +7,7 @@ once, and a receiver drops what it has seen. Nothing here is waited for by a run
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -219,8 +219,8 @@ class Notifier:
 
 def _silent(connection: Connection, scope: Scope, *, now: datetime) -> tuple[Due, list[ScheduleKey]]:
     looked = look_where_due(connection, scope, now=now)
-    due: Mapping[int, datetime] = {each.schedule: each.due_at for each in looked.overdue}
-    return looked, list(notifications.untold(connection, scope, due)) if due else []
+    overdue = [each.schedule for each in looked.overdue]
+    return looked, list(notifications.untold(connection, scope, overdue)) if overdue else []
 
 
 def _looked(connection: Connection, looked: Due) -> None:

@@ -7,7 +7,7 @@ here for a schedule holds its lock.
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -18,6 +18,9 @@ from horarium.catalog.tables import schedules
 from horarium.schedule.identity import RunKey, ScheduleKey, Scope
 from horarium.schedule.ledger import BY_CALENDAR, Disposition, Reason, Span
 from horarium.schedule.notifications import TROUBLE, Kind, kind_of
+
+_AT_ONCE: Final = 500
+"""Schedules that one question names."""
 
 
 def tell_ended(
@@ -58,7 +61,7 @@ def tell_review(connection: Connection, schedule: Schedule, generation: int, *, 
 
 def tell_overdue(connection: Connection, schedule: Schedule, *, due_at: datetime, because: str, now: datetime) -> bool:
     """Write down that nothing has succeeded since an instant was due, once for each silence; False where that was done."""
-    if schedule.silent_since == due_at:
+    if schedule.silent_since is not None:
         return False
     _change(connection, schedule, silent_since=due_at)
     about = {"generation": schedule.generation, "first_at": due_at, "last_at": due_at, "count": 1, "because": because}
@@ -74,25 +77,29 @@ def tell_test(connection: Connection, scope: Scope, endpoint: Endpoint, *, by: s
 
 def silences(connection: Connection, scope: Scope, ids: Collection[str]) -> dict[str, datetime | None]:
     """Since when each of some schedules is silent, by its id; None where its successes come in time."""
-    query = select(schedules.c.schedule_id, schedules.c.silent_since).where(
-        schedules.c.org_id == scope.org_id,
-        schedules.c.environment_id == scope.environment_id,
-        schedules.c.schedule_id.in_(list(ids)),
-    )
-    return {row.schedule_id: row.silent_since for row in connection.execute(query)}
+    found: dict[str, datetime | None] = {}
+    wanted = sorted(ids)
+    for begin in range(0, len(wanted), _AT_ONCE):
+        query = select(schedules.c.schedule_id, schedules.c.silent_since).where(
+            schedules.c.org_id == scope.org_id,
+            schedules.c.environment_id == scope.environment_id,
+            schedules.c.schedule_id.in_(wanted[begin : begin + _AT_ONCE]),
+        )
+        found |= {row.schedule_id: row.silent_since for row in connection.execute(query)}
+    return found
 
 
-def untold(connection: Connection, scope: Scope, due: Mapping[int, datetime]) -> Sequence[ScheduleKey]:
-    """Those of some overdue schedules, by row with the instant that was due, of whose silence nobody was told yet."""
+def untold(connection: Connection, scope: Scope, overdue: Collection[int]) -> Sequence[ScheduleKey]:
+    """Those of some overdue schedules, by row, of whose silence nobody was told yet."""
     query = select(schedules).where(
-        schedules.c.id.in_(list(due)),
+        schedules.c.id.in_(list(overdue)),
         schedules.c.org_id == scope.org_id,
         schedules.c.environment_id == scope.environment_id,
+        schedules.c.silent_since.is_(None),
     )
     return [
         ScheduleKey(org_id=row["org_id"], environment_id=row["environment_id"], schedule_id=row["schedule_id"])
         for row in connection.execute(query).mappings()
-        if row["silent_since"] != due[row["id"]]
     ]
 
 

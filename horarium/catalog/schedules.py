@@ -254,7 +254,10 @@ def insert_activation(
         )
     )
     connection.execute(
-        update(schedules).where(schedules.c.id == schedule.row).values(generation=generation, unobserved=True)
+        # What was expected of the one before is expected no more.
+        update(schedules)
+        .where(schedules.c.id == schedule.row)
+        .values(generation=generation, unobserved=True, silent_since=None)
     )
     if enabled:
         declared_sums.add(connection, now, runs_per_month or 0)
@@ -273,7 +276,8 @@ def change_activation(connection: Connection, activation: Activation, **values: 
     connection.execute(_CHANGE_ACTIVATION, {"changed": activation.row, **values})
     if "ended_at" in values:
         of = select(activations.c.schedule).where(activations.c.id == activation.row).scalar_subquery()
-        connection.execute(update(schedules).where(schedules.c.id == of).values(unobserved=True))
+        silence = {"silent_since": None} if ends else {}
+        connection.execute(update(schedules).where(schedules.c.id == of).values(unobserved=True, **silence))
 
 
 def retire_schedule(connection: Connection, schedule: Schedule, *, now: datetime) -> None:

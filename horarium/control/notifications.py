@@ -138,7 +138,7 @@ class NameRequest(_Act):
 class AgainRequest(_Act):
     """A dead letter that shall be sent again."""
 
-    id: Annotated[int, Field(ge=1, le=2**31 - 1, description="As the list of dead letters shows it.")]
+    id: Annotated[int, Field(ge=1, le=2**53 - 1, description="As the list of dead letters shows it.")]
 
 
 Did = Callable[[Environment, str], Mapping[str, Any]]

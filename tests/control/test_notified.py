@@ -4,14 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from horarium.catalog import endpoints
+from horarium.catalog import notifications as notifications_of
 from horarium.catalog.notification_tables import notifications
 from horarium.catalog.schedules import find_live, require_schedule
 from horarium.catalog.tables import schedules
 from horarium.control import sweeping
 from horarium.control.activation import send_to_review
+from horarium.control.notifications import tell_if_overdue
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.notifications import ASKED_FOR, Kind
 from horarium.schedule.v0 import CONTRACT as V0
@@ -151,6 +153,43 @@ def test_only_what_is_wanted_is_written_down_and_trouble_is_remembered_all_the_s
     loop.step_at(118)
     loop.has_run(120, ends=125)
     assert kinds(own_desk) == ["recovered"]
+
+
+def test_a_silence_is_told_once_whatever_is_found_to_have_been_due_and_again_only_after_it_has_ended(own_desk):
+    listen(own_desk, Kind.OVERDUE)
+    loop = own_desk.enabled(every(60, window=10))
+    later = NOON + seconds(2 * 3_600)
+    assert own_desk.write(tell_if_overdue, own_desk.key, now=later)
+    assert row_of(own_desk)["silent_since"] == NOON + seconds(60)
+    # Of what was due then nothing is left, as after an archive.
+    own_desk.write(lambda c: c.execute(update(schedules).values(silent_since=NOON + seconds(30))))
+    assert not own_desk.write(tell_if_overdue, own_desk.key, now=later)
+    loop.step_at(7_198)
+    loop.has_run(7_200, ends=7_205)
+    assert row_of(own_desk)["silent_since"] is None
+    assert own_desk.write(tell_if_overdue, own_desk.key, now=NOON + seconds(5 * 3_600))
+    assert kinds(own_desk) == ["overdue", "overdue"]
+
+
+@pytest.mark.parametrize("ends", ["paused", "reviewed", "enabled"])
+def test_nobody_is_silent_of_whom_nothing_is_expected(own_desk, ends):
+    listen(own_desk, Kind.OVERDUE)
+    loop = own_desk.enabled(every(60, window=10))
+    own_desk.now = NOON + seconds(2 * 3_600)
+    assert own_desk.write(tell_if_overdue, own_desk.key, now=own_desk.now)
+    match ends:
+        case "paused":
+            own_desk.pause()
+        case "reviewed":
+            own_desk.write(sweeping.review_if_live, loop.key, because="It was found closed.", now=own_desk.now)
+        case "enabled":
+            own_desk.enable()
+    assert row_of(own_desk)["silent_since"] is None
+    assert own_desk.read(notifications_of.silences, SCOPE, [own_desk.key.schedule_id]) == {
+        own_desk.key.schedule_id: None
+    }
+    again = own_desk.now + seconds(3 * 3_600)
+    assert own_desk.write(tell_if_overdue, own_desk.key, now=again) is (ends == "enabled")
 
 
 def test_a_heartbeat_beats_with_each_success_by_the_calendar_of_its_schedule_alone(own_desk):
