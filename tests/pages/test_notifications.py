@@ -1,13 +1,14 @@
 """What is silent and what nobody heard is seen where people look: on the directory, on the schedule, and by operators in full."""
 
 import re
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
 from horarium.catalog import Catalog, deliveries, endpoints
-from horarium.control.notifications_page import LETTERS
+from horarium.control.notifications_page import HEARTBEATS, LETTERS
 from horarium.control.principals import WRITE_SCOPE
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.notifications import Kind
@@ -156,3 +157,11 @@ def _endpoint(browser: Browser, name: str) -> str:
     page = browser.get(NOTIFICATIONS).text
     (row,) = [each for each in page.split("</tr>") if f"<bdi>{name}</bdi>" in each and "Heard last" in each]
     return " ".join(re.sub(r"<[^>]*>", " ", row).split())
+
+
+def test_of_very_many_heartbeats_it_is_said_how_many_are_left_out(catalog: Catalog, ada: Browser) -> None:
+    """The last of these tests, since all others see few."""
+    assert "more heartbeat" not in text_of(ada.get(NOTIFICATIONS))
+    for _ in range(HEARTBEATS):
+        heartbeat(catalog, str(uuid.uuid4()), now=MIDNIGHT)
+    assert "And 1 more heartbeat: those that" in text_of(ada.get(NOTIFICATIONS))
