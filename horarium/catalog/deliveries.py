@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     RowMapping,
@@ -34,7 +35,7 @@ from horarium.catalog.notification_tables import deliveries, endpoints, notifica
 from horarium.catalog.tables import activations, environments, schedules, versions
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition, Span
-from horarium.schedule.notifications import Kind
+from horarium.schedule.notifications import PUT_OFF_AT_MOST, Kind
 
 WAITING: Final = "waiting"
 DELIVERED: Final = "delivered"
@@ -109,9 +110,9 @@ def todo(connection: Connection, scope: Scope, *, now: datetime, limit: int) -> 
     row = connection.execute(query).one_or_none()
     if row is None or not row.notifies:
         return Todo(unspread=row is not None and row.unspread)
-    waits = exists().where(
-        deliveries.c.endpoint == endpoints.c.id, deliveries.c.state == WAITING, deliveries.c.next_at <= now
-    )
+    waiting = (deliveries.c.endpoint == endpoints.c.id, deliveries.c.state == WAITING)
+    # One for each, since an index leads to either.
+    waits = or_(*(exists().where(*waiting, come) for come in _has_come(deliveries.c.next_at, now)))
     due = (
         select(endpoints)
         .where(*of_environment(scope), endpoints.c.stopped_at.is_(None), _may_be_told(now), waits)
@@ -163,7 +164,8 @@ def claim(connection: Connection, endpoint: int, *, now: datetime, lease: timede
         return []
     due = (
         select(deliveries.c.id)
-        .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING, deliveries.c.next_at <= now)
+        .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING)
+        .where(or_(*_has_come(deliveries.c.next_at, now)))
         .order_by(deliveries.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -326,7 +328,12 @@ def prune(connection: Connection, *, delivered_before: datetime, dead_before: da
 
 
 def _may_be_told(now: datetime) -> ColumnElement[bool]:
-    return or_(endpoints.c.held_until.is_(None), endpoints.c.held_until <= now)
+    return or_(endpoints.c.held_until.is_(None), *_has_come(endpoints.c.held_until, now))
+
+
+def _has_come(instant: Column[datetime], now: datetime) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """That an instant until which something is put off has come, or was written down by a clock that ran ahead."""
+    return instant <= now, instant > now + PUT_OFF_AT_MOST
 
 
 def _is_unspread(scope: Scope) -> tuple[ColumnElement[bool], ...]:

@@ -44,6 +44,8 @@ MISSED_BY_LIMIT: Final = frozenset({Reason.CATCHUP_LIMIT, Reason.BUFFER_FULL})
 
 FIRST_PAUSE: Final = timedelta(seconds=1)
 LONGEST_PAUSE: Final = timedelta(hours=1)
+PUT_OFF_AT_MOST: Final = 2 * LONGEST_PAUSE
+"""What is put off for longer was so by a clock that ran ahead: no pause is that long, and no two clocks are an hour apart."""
 GIVE_UP_AFTER: Final = timedelta(hours=24)
 """How long a notification is tried before it is a dead letter."""
 HEARTBEAT_GIVE_UP_AFTER: Final = timedelta(hours=1)
