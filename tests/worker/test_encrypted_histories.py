@@ -17,6 +17,7 @@ from starter.setup import prepare_temporal
 from starter.temporal_server import TemporalServer
 from tests.workflows.documents import every
 from tests.workflows.house import House, house
+from worker.converter import KeysMissing
 from worker.payload_keys import PAYLOAD_KEYS
 from worker.plugin import horarium_plugin
 
@@ -105,6 +106,16 @@ async def test_nothing_that_is_said_is_in_the_servers_file_and_keys_rotate(
         await alone.get_workflow_handle(second.workflow_id).result()
         with pytest.raises(Unavailable, match="encrypted with the key 'k1', and this process does not have it"):
             await alone.get_workflow_handle(first.workflow_id).result()
+
+        # Without any keys it is tried again later, and no workflow ends by it.
+        keys.delenv(PAYLOAD_KEYS)
+        with pytest.raises(KeysMissing, match="with the key 'k1', and this process has no keys"):
+            await (await connected(server)).get_workflow_handle(first.workflow_id).result()
+        for history in histories:
+            with pytest.raises(
+                RuntimeError, match=r"activation completion failed.*with the key 'k1'.*payload_key_missing"
+            ):
+                await Replayer(workflows=[], plugins=[horarium_plugin()]).replay_workflow(history)
     finally:
         await server.stop()
 
