@@ -178,12 +178,14 @@ class Notifier:
                 return False
         given_up = is_given_up(claimed.notification.kind, since=claimed.since, attempts=claimed.attempts, now=now)
         pause = max(pause_after(claimed.attempts, spread=self.spread()), answer.asked or timedelta(0))
-        _logger.warning(
-            "notification_dead" if given_up else "notification_not_heard",
-            **about,
-            attempts=claimed.attempts,
-            because=answer.sentence,
-        )
+        if given_up or claimed.attempts == 1:
+            # In a flood there are thousands, each tried for a day. What became of it last stands in the catalog.
+            _logger.warning(
+                "notification_dead" if given_up else "notification_not_heard",
+                **about,
+                attempts=claimed.attempts,
+                because=answer.sentence,
+            )
         await self.catalog.write(
             deliveries.mark_failed,
             claimed,
