@@ -89,26 +89,35 @@ async def gate(server: TemporalServer, authority: Authority) -> AsyncIterator[Ga
     context.load_verify_locations(authority.file)
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["h2"])
-    open_ways: set[asyncio.Task[Any]] = set()
+    inside: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
 
     async def enter(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        shown = writer.get_extra_info("peercert")
-        made.came.append(dict(pair for (pair,) in shown["subject"])["commonName"])
-        inner = await asyncio.open_connection("127.0.0.1", server.port)
-        for source, target in ((reader, inner[1]), (inner[0], writer)):
-            way = asyncio.create_task(_passed_on(source, target))
-            open_ways.add(way)
-            way.add_done_callback(open_ways.discard)
+        task = asyncio.current_task()
+        assert task is not None
+        inside[task] = writer
+        try:
+            with suppress(
+                OSError
+            ):  # whoever is not let in is told so by the handshake, and may be gone in the middle of it
+                # Not by the server: that keeps no account of those that it still shakes hands with when it closes.
+                await writer.start_tls(context)
+                shown = writer.get_extra_info("peercert")
+                made.came.append(dict(pair for (pair,) in shown["subject"])["commonName"])
+                inner = await asyncio.open_connection("127.0.0.1", server.port)
+                await asyncio.gather(_passed_on(reader, inner[1]), _passed_on(inner[0], writer))
+        finally:
+            del inside[task]
+            writer.transport.abort()
 
-    listening = await asyncio.start_server(enter, "127.0.0.1", 0, ssl=context)
+    listening = await asyncio.start_server(enter, "127.0.0.1", 0)
     made = Gate(port=listening.sockets[0].getsockname()[1])
     try:
         yield made
     finally:
         listening.close()
-        for way in list(open_ways):
-            way.cancel()
-        await asyncio.gather(*open_ways, return_exceptions=True)
+        for task in list(inside):
+            task.cancel()
+        await asyncio.gather(*inside, return_exceptions=True)
 
 
 async def _passed_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
