@@ -70,7 +70,8 @@ class Browser:
         return self._pages.run(send())
 
     def get(self, path: str, **parts: Any) -> httpx.Response:
-        return self.ask("GET", path, **parts)
+        """Ask for an address as somebody does who typed it, or opened a link from no page."""
+        return self.ask("GET", path, headers={"Sec-Fetch-Site": "none", **parts.pop("headers", {})}, **parts)
 
     def post(self, path: str, fields: dict[str, str], **parts: Any) -> httpx.Response:
         """Send a form as a page of ours does, with nothing but these fields."""

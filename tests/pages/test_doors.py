@@ -65,6 +65,15 @@ def test_a_link_that_another_site_opened_asks_first(pages):
     assert browser.post("/ui/sign-in", {"next": "", "code": field(asked, "code")}).status_code == 303
 
 
+def test_a_link_of_which_the_browser_does_not_say_who_opened_it_asks_first(pages):
+    """Browsers say it to https:// and to their own machine only; elsewhere a stranger's page could sign somebody in as itself."""
+    browser = pages.browser()
+    asked = browser.ask("GET", f"/ui/sign-in?code={code(pages)}")
+    assert asked.status_code == 200
+    assert COOKIE not in browser.cookies
+    assert browser.post("/ui/sign-in", {"next": "", "code": field(asked, "code")}).status_code == 303
+
+
 def test_a_token_signs_in_as_the_person_it_is_for_and_no_longer_than_it_lives(pages):
     browser = pages.browser()
     assert browser.post("/ui/sign-in", {"code": token(sub="grace", exp=int(time.time()) + 60)}).status_code == 303

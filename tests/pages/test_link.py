@@ -35,11 +35,12 @@ def test_a_link_signs_in_at_an_api_that_is_a_process_of_its_own(data):
         assert done.returncode == 0, done.stderr
         link = done.stdout.strip()
         assert link.startswith(f"{address}/ui/sign-in?code=")
-        with httpx.Client(follow_redirects=True, timeout=READY_WITHIN) as client:
+        opened = {"Sec-Fetch-Site": "none"}
+        with httpx.Client(follow_redirects=True, timeout=READY_WITHIN, headers=opened) as client:
             page = client.get(link)
             assert (page.status_code, page.url.path) == (200, "/ui/local/dev/schedules")
             assert "No schedule is published here yet" in page.text
-        with httpx.Client(timeout=READY_WITHIN) as other:
+        with httpx.Client(timeout=READY_WITHIN, headers=opened) as other:
             assert other.get(link).status_code == 401
     finally:
         api.send_signal(signal.SIGTERM)

@@ -63,9 +63,10 @@ async def sign_in_page(
     code: str | None = None,
     unsent: str | None = None,
 ) -> Response:
-    """Let somebody sign in. Whoever was given a link with a code is in at once, unless another page led here.
+    """Let somebody sign in. Whoever has a link with a code is in at once, where the browser says that no other page led here.
 
-    `unsent` is there where a form was sent without a session.
+    It says so to https:// and to its own machine only. Elsewhere the form with the code is shown, so that nobody is signed in
+    by a stranger's link, as the stranger, without noticing. `unsent` is there where a form was sent without a session.
     """
     site = site_of(request)
     place = site.place(next)
@@ -73,7 +74,7 @@ async def sign_in_page(
     if code is not None and site.settings.takes_codes:
         if secret and await service.read(sessions.resume, secret, now=service.now()) is not None:
             return site.go(place)  # a browser that loads an address twice must not find its code used up
-        if request.headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        if request.headers.get("sec-fetch-site") in {"none", "same-origin"}:
             return await _enter_by_code(request, service, code, place)
     told = None if unsent is None else _UNSENT
     return site.page(request, "sign_in.html", place=place, code=code or "", told=told)
