@@ -6,6 +6,7 @@ import json
 import secrets
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -20,7 +21,10 @@ OTHER_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 
 
 class TestIssuer:
-    """`claims` are put over what an ID token says, and `discovered` over what the issuer publishes; `sign_with` and `headers` change how it is signed."""
+    """`claims` are put over what an ID token says, and `discovered` over what the issuer publishes; `sign_with` and `headers` change how it is signed.
+
+    `asked` are the paths that were asked for. Nothing is answered while `answers` is clear.
+    """
 
     __test__ = False
 
@@ -29,6 +33,9 @@ class TestIssuer:
         self.sign_with: Any = KEY
         self.algorithm = "RS256"
         self.is_up = True
+        self.asked: list[str] = []
+        self.answers = threading.Event()
+        self.answers.set()
         self.discovered: dict[str, Any] = {}
         self.discovered_issuer: str | None = None
         self.answer: dict[str, Any] | None = None
@@ -40,6 +47,7 @@ class TestIssuer:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
+        self.answers.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -64,6 +72,8 @@ class TestIssuer:
                 pass
 
             def do_GET(self) -> None:
+                issuer.asked.append(self.path)
+                issuer.answers.wait()
                 if not issuer.is_up:
                     self._tell(503, {})
                 elif self.path == "/.well-known/openid-configuration":
@@ -80,6 +90,9 @@ class TestIssuer:
 
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                if not issuer.is_up:
+                    self._tell(503, {})
+                    return
                 self._tell(*issuer.exchange(dict(parse_qsl(data)), self.headers.get("Authorization", "")))
 
             def _tell(self, status: int, document: dict[str, Any]) -> None:
@@ -87,8 +100,9 @@ class TestIssuer:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+                with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked may have gone
+                    self.end_headers()
+                    self.wfile.write(data)
 
         return Handler
 

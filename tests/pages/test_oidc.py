@@ -1,5 +1,6 @@
 """Sign-in with an issuer that really listens and signs: what lets a person in, and what never does."""
 
+import asyncio
 import re
 import time
 from collections.abc import Iterator
@@ -9,10 +10,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from horarium.api.pages.oidc import Pending, read_pending
+from horarium.api.pages.oidc import Issuer, Pending, read_pending
 from horarium.api.pages.settings import OidcSettings, PagesSettings
 from horarium.catalog import Catalog
 from horarium.control import sessions
+from horarium.errors import Unavailable
 from tests.api.house import make_catalog
 from tests.pages.browser import HOME, ORIGIN, Browser, Pages, person, text_of
 from tests.pages.issuer import CLIENT, KEY, OTHER_KEY, SECRET, TestIssuer
@@ -130,6 +132,32 @@ def test_the_way_back_works_once(house, issuer):
     back = issuer.authorize(begin(browser))
     assert come_back(browser, back).status_code == 303
     assert come_back(browser, back).status_code == 403
+
+
+def test_what_the_browser_kept_of_a_sign_in_that_was_refused_is_gone(house, issuer):
+    issuer.claims = {"aud": "another-client"}
+    browser = house.browser()
+    assert is_out(house, browser, sign_in(browser, issuer), "not valid here")
+    assert house.settings.sign_in_cookie not in browser.cookies
+
+
+def test_a_way_back_that_is_none_does_not_end_a_sign_in_that_is_under_way(house, issuer):
+    """Any page can lead a browser there."""
+    browser = house.browser()
+    back = issuer.authorize(begin(browser))
+    assert is_out(
+        house, browser, come_back(browser, "/ui/sign-in/callback?state=x&error=access_denied"), "did not begin"
+    )
+    assert come_back(browser, back).status_code == 303
+
+
+def test_an_issuer_that_falls_silent_on_the_way_back_may_be_asked_again(house, issuer):
+    browser = house.browser()
+    back = issuer.authorize(begin(browser))
+    issuer.is_up = False
+    assert come_back(browser, back).status_code == 503
+    issuer.is_up = True
+    assert come_back(browser, back).status_code == 303
 
 
 def test_a_code_that_was_used_is_refused_by_the_issuer(house, issuer):
@@ -283,6 +311,27 @@ def test_an_issuer_that_does_not_answer_is_told_and_asked_again(house, issuer):
     assert "does not answer now" in text_of(answer)
     issuer.is_up = True
     assert sign_in(browser, issuer).status_code == 303
+
+
+def test_whoever_waits_for_an_issuer_that_hangs_waits_for_one_answer_and_not_one_behind_another(issuer, monkeypatch):
+    monkeypatch.setattr("horarium.api.pages.oidc.ANSWER_WITHIN", timedelta(seconds=1))
+    issuer.answers.clear()
+
+    async def several():
+        asks = Issuer(OidcSettings(issuer=issuer.url, client_id=CLIENT), f"{ORIGIN}/ui/sign-in/callback")
+        try:
+            told = await asyncio.gather(*(asks.begin("/ui") for _ in range(5)), return_exceptions=True)
+            asked = issuer.asked.count("/.well-known/openid-configuration")
+            issuer.answers.set()
+            address, _ = await asks.begin("/ui")
+        finally:
+            await asks.close()
+        return told, asked, address
+
+    told, asked, address = asyncio.run(several())
+    assert [type(each) for each in told] == [Unavailable] * 5
+    assert asked == 1
+    assert address.startswith(f"{issuer.url}/authorize?"), "whoever comes later asks anew"
 
 
 def test_a_document_of_another_issuer_is_not_believed(house, issuer):

@@ -7,6 +7,7 @@ the API is. The client secret, the code and the tokens are kept nowhere.
 import asyncio
 import hmac
 import json
+import math
 import secrets
 import time
 import warnings
@@ -30,6 +31,8 @@ from horarium.schedule.document import load_json
 
 PENDING_FOR: Final = timedelta(minutes=10)
 """How long somebody may take at the issuer."""
+UNKNOWN: Final = "sign_in_unknown"
+"""The code of what is said to a browser that comes back from no sign-in of its own."""
 ANSWER_WITHIN: Final = timedelta(seconds=10)
 _LEAVING_WITHIN: Final = timedelta(seconds=2)
 """How long somebody who has signed out here waits to be told where to sign out there."""
@@ -80,7 +83,10 @@ class _Discovered:
 
 
 class Issuer:
-    """An issuer as the pages use it. What it publishes of itself is asked for when somebody signs in, and kept for an hour."""
+    """An issuer as the pages use it. What it publishes of itself is asked for when somebody signs in, and kept for an hour.
+
+    Whoever came while it was asked in vain is told so with the one who asked, so that nobody waits longer than for one answer.
+    """
 
     def __init__(self, settings: OidcSettings, callback_url: str) -> None:
         self._settings = settings
@@ -89,6 +95,7 @@ class Issuer:
         self._client = httpx.AsyncClient(timeout=ANSWER_WITHIN.total_seconds(), follow_redirects=False)
         self._discovered: _Discovered | None = None
         self._discovering = asyncio.Lock()
+        self._failed_at = -math.inf
         self._keys: dict[str, FetchedKeys] = {}
 
     async def close(self) -> None:
@@ -132,11 +139,14 @@ class Issuer:
     async def finish(
         self, pending: Pending | None, *, state: str | None, code: str | None, error: str | None
     ) -> Principal:
-        """The person who comes back from the issuer. `Rejected` where anything of it is not as it was begun."""
+        """The person who comes back from the issuer. `Rejected` where anything of it is not as it was begun.
+
+        That is with `UNKNOWN` where it is not the sign-in of this browser. Raises `Unavailable`.
+        """
         if pending is None or not hmac.compare_digest(pending.state.encode(), (state or "").encode()):
             raise Rejected(
                 403,
-                "sign_in_unknown",
+                UNKNOWN,
                 "This browser did not begin the sign-in that it comes back from, or it took too long, or was finished before.",
                 next_step="Sign in again.",
             )
@@ -157,7 +167,8 @@ class Issuer:
             _logger.warning("issuer_refused", error=str(getattr(error, "error", ""))[:80])
             raise _refused("The issuer does not accept this sign-in: it was used, or is over.") from error
         except (httpx.HTTPError, ValueError) as error:
-            raise self._unavailable(error) from error
+            self._log_silence(error)
+            raise _unavailable() from error
         token = answer.get("id_token") if isinstance(answer, dict) else None
         if not isinstance(token, str) or len(token) > MAX_TOKEN:
             raise _refused("The issuer gave no ID token.")
@@ -238,23 +249,26 @@ class Issuer:
         )
 
     async def _discover(self) -> _Discovered:
+        came_at = time.monotonic()
         async with self._discovering:
-            return await self._discovered_now()
+            if self._failed_at < came_at:
+                await self._ask_anew()
+            # Else somebody asked in vain meanwhile. Each asking in turn, they would wait one behind another.
+            if self._discovered is None:
+                raise _unavailable()
+            return self._discovered
 
-    async def _discovered_now(self) -> _Discovered:
+    async def _ask_anew(self) -> None:
+        """Ask the issuer what it publishes of itself, unless that is fresh. What was known stays where it is silent."""
         known = self._discovered
         if known is not None and time.monotonic() - known.at < _FRESH_FOR.total_seconds():
-            return known
+            return
         address = self._settings.issuer.rstrip("/") + "/.well-known/openid-configuration"
         try:
-            document = load_json(await self._read(address))
-            found = self._understood(document)
+            self._discovered = self._understood(load_json(await self._read(address)))
         except (httpx.HTTPError, HorariumError, ValueError, KeyError, TypeError) as error:
-            if known is not None:
-                return known
-            raise self._unavailable(error) from error
-        self._discovered = found
-        return found
+            self._failed_at = time.monotonic()
+            self._log_silence(error)
 
     def _keys_at(self, address: str) -> FetchedKeys:
         """The keys of an address. Those of an address that is named no more stay: another sign-in may be using them."""
@@ -297,13 +311,8 @@ class Issuer:
             return False
         return urlsplit(address).scheme in {"https", urlsplit(self._settings.issuer).scheme}
 
-    def _unavailable(self, error: Exception) -> Unavailable:
+    def _log_silence(self, error: Exception) -> None:
         _logger.warning("issuer_unavailable", issuer=self._settings.issuer, error=type(error).__name__)
-        return Unavailable(
-            "issuer_unavailable",
-            "The issuer that people sign in with does not answer now, or not as one does.",
-            next_step="Try again in a while. Sessions that have begun go on.",
-        )
 
 
 def _authlib_client() -> Any:
@@ -322,6 +331,14 @@ def _authlib_error() -> type[Exception]:
     """What Authlib raises where the issuer refuses."""
     error: type[Exception] = import_module("authlib.common.errors").AuthlibBaseError
     return error
+
+
+def _unavailable() -> Unavailable:
+    return Unavailable(
+        "issuer_unavailable",
+        "The issuer that people sign in with does not answer now, or not as one does.",
+        next_step="Try again in a while. Sessions that have begun go on.",
+    )
 
 
 def _refused(sentence: str) -> Rejected:

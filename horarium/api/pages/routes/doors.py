@@ -9,7 +9,8 @@ from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 
 from horarium.api.pages.forms import read_form, require_own_page
-from horarium.api.pages.oidc import PENDING_FOR, read_pending
+from horarium.api.pages.oidc import PENDING_FOR, UNKNOWN, read_pending
+from horarium.api.pages.refusals import refusal
 from horarium.api.pages.routing import page_router
 from horarium.api.pages.site import PREFIX, Site, site_of
 from horarium.api.pages.visits import Guest, SignedIn, sent_by
@@ -116,12 +117,22 @@ async def sign_in_with_issuer(request: Request, _service: Peer, next: str | None
 async def come_back(
     request: Request, service: Peer, state: str | None = None, code: str | None = None, error: str | None = None
 ) -> Response:
-    """Take the browser back from the issuer."""
+    """Take the browser back from the issuer. What it kept of the sign-in is dropped, also where the person is refused.
+
+    It stays where the issuer is silent, for another try.
+    """
     site = site_of(request)
     if site.issuer is None:
         raise Rejected(404, "path_not_found", "No issuer is set up here.", next_step="Look at the page to sign in.")
     pending = read_pending(request.cookies.get(site.settings.sign_in_cookie))
-    principal = await site.issuer.finish(pending, state=state, code=code, error=error)
+    try:
+        principal = await site.issuer.finish(pending, state=state, code=code, error=error)
+    except Rejected as refused:
+        if refused.code == UNKNOWN:
+            raise  # any page may lead here, and must not end what is under way
+        answer = refusal(request, refused)
+        _drop_cookie(answer, site, site.settings.sign_in_cookie)
+        return answer
     assert pending is not None, "what was never begun is not finished"
     answer = await _enter(request, service, principal, site.place(pending.place))
     _drop_cookie(answer, site, site.settings.sign_in_cookie)
