@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, not_, or_, select, union_all
 
 from horarium.catalog.schedules import Schedule, schedule_of_row
 from horarium.catalog.tables import activations, entries, runs, schedules, versions
@@ -20,6 +20,7 @@ class Standing(StrEnum):
     """What a schedule may be asked for by."""
 
     ENABLED = "enabled"
+    NEVER_ENABLED = "never_enabled"
     PAUSED = "paused"
     REVIEW = "review"
     RETIRED = "retired"
@@ -141,6 +142,12 @@ def last_begun(connection: Connection, of: Collection[Schedule]) -> Mapping[int,
     return found
 
 
+def summaries(connection: Connection, of: Collection[int]) -> Mapping[int, str]:
+    """What the agents of some entries said of their runs, by the entry's row; nothing of a run that left no word."""
+    query = select(runs.c.entry, runs.c.summary).where(runs.c.entry.in_(of))
+    return {row.entry: row.summary for row in connection.execute(query) if row.summary}
+
+
 def _ids(scope: Scope, after: str | None) -> Select[tuple[int, str]]:
     query = (
         select(schedules.c.id, schedules.c.schedule_id)
@@ -163,9 +170,11 @@ def _stands(standing: Standing | None) -> ColumnElement[bool]:
             return and_(is_there, fires)
         case Standing.REVIEW:
             return and_(is_there, in_review)
+        case Standing.NEVER_ENABLED:
+            return and_(is_there, activations.c.schedule.is_(None))
         case Standing.PAUSED:
-            # Either may be unknown, where there is no activation.
-            return and_(is_there, func.coalesce(fires, False).is_(False), func.coalesce(in_review, False).is_(False))
+            # None of these is known where there is no activation, and then it was never enabled.
+            return and_(is_there, not_(fires), not_(func.coalesce(in_review, False)))
 
 
 def _pattern(text: str) -> str:

@@ -12,13 +12,14 @@ from horarium.catalog import ledger
 from horarium.catalog.directory import LastRun, Standing
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import Schedule, find_schedules
+from horarium.catalog.standings import Standing as Standings
 from horarium.catalog.standings import standings
 from horarium.catalog.unheard import MOST, Unheard, unheard
 from horarium.catalog.versions import Version
 from horarium.control.expectations import Overdue, overdue_among
 from horarium.control.records import UNREADABLE, directory_entries, last_outcome
 from horarium.schedule.identity import Scope, instant_text
-from horarium.schedule.ledger import HOLDING, Disposition
+from horarium.schedule.ledger import HOLDING, Disposition, Reason
 
 MAX_TEXT: Final = 100
 """Characters that are looked for in the directory."""
@@ -44,9 +45,10 @@ def directory(
     """A page of an environment's schedules: `{"schedules": […], "next_cursor": UUID or None, "unheard": …}`. Raises `NotFound`.
 
     By name in an environment of up to `SMALL` schedules, else by UUID. `after` is the UUID that the page before ended with.
-    An entry is that of `horarium.control.records.directory`, with `state` (enabled, paused, review, retired), `timezone`,
-    `agent_version`, `last_outcome`, `lateness_ms` of its last run, `running` and `waiting`; `overdue` is the success that
-    should have come by now. A page may hold fewer than `limit`, and none, with more behind it: so many were looked through.
+    An entry is that of `horarium.control.records.directory`, with `state` (as `state_of` tells it), `timezone`,
+    `agent_version`, `last_outcome`, `said` (what an agent that failed then said of it, else None), `lateness_ms` of its last
+    run, `running` and `waiting`; `overdue` is the success that should have come by now. A page may hold fewer than `limit`, and
+    none, with more behind it: so many were looked through.
     `unheard` is how much of what the environment was to be told was given up.
     """
     environment = require_environment(connection, scope)
@@ -72,6 +74,13 @@ def names(connection: Connection, scope: Scope, ids: Collection[str]) -> dict[st
 def name_of(version: Version) -> str:
     """What a version is called."""
     return UNREADABLE if version.is_damaged else version.configuration.name
+
+
+def state_of(standing: Standings) -> str:
+    """How a schedule stands: enabled, never_enabled, paused, review or retired."""
+    if standing.schedule.retired_at is not None:
+        return Standing.RETIRED
+    return Standing.NEVER_ENABLED if standing.activation is None else standing.state[0]
 
 
 def zone_of(version: Version) -> str:
@@ -162,6 +171,8 @@ def _entries(
         return []
     closed, opened = ledger.newest_closed(connection, of), catalog.count_open(connection, of)
     begun = catalog.last_begun(connection, of)
+    failed = [each.row for each in closed.values() if each.reason is Reason.AGENT_REPORTED_FAILURE]
+    said = catalog.summaries(connection, failed)
     overdue = overdue_among(connection, [each.row for each in of], now=now)
     found = []
     standing_of = standings(connection, of)
@@ -173,10 +184,11 @@ def _entries(
         found.append(
             {
                 **entry,
-                "state": "retired" if standing.schedule.retired_at is not None else standing.state[0],
+                "state": state_of(standing),
                 "timezone": zone_of(shown),
                 "agent_version": None if shown.is_damaged else shown.configuration.run.agent_version,
                 "last_outcome": last_outcome(closed.get(row)),
+                "said": said.get(closed[row].row) if row in closed else None,
                 "lateness_ms": _lateness(begun.get(row)),
                 "overdue": overdue_document(overdue.get(row)),
                 **_now(opened.get(row, {})),

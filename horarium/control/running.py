@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.agents.report import kept_cost, kept_outputs, kept_summary
 from horarium.authority.facts import Question
+from horarium.calendar.clock_text import clock_text, zone_shown
 from horarium.catalog import ledger, ledger_changes, money
 from horarium.catalog.generations import Generation, find_generation
 from horarium.catalog.schedules import Schedule, find_live, require_version
@@ -203,8 +204,10 @@ def settle(connection: Connection, key: RunKey, outcome: Outcome, *, now: dateti
         cost=kept_cost(outcome.cost),
     )
     fails = outcome.disposition in FAILURES and key.trigger == BY_CALENDAR
-    if fails and activation.is_live and _pauses_on_failure(require_version(connection, schedule, activation.revision)):
-        because = f"pause_on_failure: run {key.run_id} of {entry.first_at.isoformat()} {outcome.disposition}."
+    looked_at = require_version(connection, schedule, activation.revision) if fails and activation.is_live else None
+    zone = None if looked_at is None else _zone_if_it_pauses(looked_at)
+    if zone is not None:
+        because = _review_text(key.run_id, entry.first_at, zone, outcome.disposition)
         send_to_review(connection, schedule, activation, because=because, by=SETTLEMENT, now=now)
         return nudge_if_waiting(connection, schedule)
     return nudge_if_waiting(connection, schedule, held=activation)
@@ -272,12 +275,20 @@ def tenant_of(version: Version) -> str | None:
     return tenant_id if isinstance(tenant_id, str) else None
 
 
-def _pauses_on_failure(version: Version) -> bool:
+def _zone_if_it_pauses(version: Version) -> str | None:
+    """The zone of a version's calendar, where a run that failed sends it to review; None where it does not."""
     try:
-        return version.configuration.policy.pause_on_failure
+        found = version.configuration
     except InvalidSchedule:
         # The row is damaged, for which its next step sends the activation to review. The slot is freed all the same.
-        return False
+        return None
+    return found.calendar.timezone if found.policy.pause_on_failure else None
+
+
+def _review_text(run_id: str, due: datetime, zone: str, ended_as: Disposition) -> str:
+    """Why the activation is in review, for people. The pages make a link of the run's id, which stands at the end."""
+    when = f"{clock_text(due, zone)} {zone_shown(zone)}"
+    return f"Its run of {when} {ended_as.replace('_', ' ')} (pause_on_failure, run {run_id})."
 
 
 def _find(connection: Connection, run_id: str, *, lock: bool) -> tuple[Generation, ledger.Entry, ledger.Run]:

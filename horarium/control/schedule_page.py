@@ -17,7 +17,7 @@ from horarium.catalog.standings import Standing, standings
 from horarium.catalog.unheard import unheard_about
 from horarium.catalog.versions import Version
 from horarium.control import pages
-from horarium.control.directory import name_of, overdue_document, unheard_document, zone_of
+from horarium.control.directory import name_of, overdue_document, state_of, unheard_document, zone_of
 from horarium.control.events import reference
 from horarium.control.expectations import overdue_among
 from horarium.control.outlook import outlook
@@ -90,14 +90,14 @@ def about(standing: Standing) -> dict[str, Any]:
     """What every page about a schedule says of it: its id, name, zone, contract, and how it stands."""
     schedule = standing.schedule
     shown = standing.activated if standing.activated is not None and fires(standing) else standing.head
-    state, because = standing.state
+    _, because = standing.state
     return {
         "schedule_id": schedule.key.schedule_id,
         "name": name_of(standing.head),
         "timezone": zone_of(shown),
         "contract": schedule.contract,
         "by_profile": schedule.contract == CRON_PROFILES,
-        "state": "retired" if schedule.retired_at is not None else state,
+        "state": state_of(standing),
         "because": because,
         "retired_at": None if schedule.retired_at is None else instant_text(schedule.retired_at),
         "generation": schedule.generation,

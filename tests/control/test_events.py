@@ -73,7 +73,7 @@ def test_a_review_is_told_with_its_reason_and_without_a_receipt(caller: Caller) 
     details = review["details"]
     assert details["from"] == standing(reference, 1, "enabled")
     assert details["to"] == standing(reference, 1, "review")
-    assert details["because"].startswith("pause_on_failure: run ")
+    assert " failed (pause_on_failure, run " in details["because"]
     assert "receipt_id" not in details
     caller.set(caller.about(reference, 1, enabled=True))
     assert events(caller.desk)[-1]["kind"] == "enabled", "what had ended before is not superseded"

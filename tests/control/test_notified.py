@@ -95,7 +95,7 @@ def test_what_the_policy_sends_to_review_is_told_in_the_same_transaction(own_des
     loop.step_at(58)
     loop.has_run(60, ends=65, disposition=Disposition.TIMED_OUT, reason=Reason.TIME_LIMIT)
     assert kinds(own_desk) == ["failed", "review"]
-    assert told(own_desk)[1]["because"].startswith("pause_on_failure: run ")
+    assert " timed out (pause_on_failure, run " in told(own_desk)[1]["because"]
 
 
 def test_what_is_rolled_back_is_not_told(own_desk):

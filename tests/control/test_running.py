@@ -257,7 +257,10 @@ class TestPauseOnFailure:
         assert desk.settle(loop.run(60), ends_as) is None
         activation = desk.activation()
         assert (activation.is_live, activation.ended_as, activation.ended_at) == (False, "review", at(177.5))
-        assert loop.run(60).run_id in (activation.ended_reason or "")
+        said = ends_as.replace("_", " ")
+        assert activation.ended_reason == (
+            f"Its run of Mon 30 Nov 2026 12:01 UTC {said} (pause_on_failure, run {loop.run(60).run_id})."
+        )
         # Staged ahead is withdrawn; what waits, or is staged and due, is dropped and told.
         assert desk.told()[0] == (ends_as.value, 60, 60, 1)
         assert all(told[0] in {"dropped", "skipped"} for told in desk.told()[1:])

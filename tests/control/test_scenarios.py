@@ -304,7 +304,7 @@ def test_an_update_that_was_prepared_before_the_review_does_not_end_it(desk: Des
     activation = desk.activation()
     assert (activation.generation, activation.ended_as) == (1, "review")
     assert activation.ended_reason is not None
-    assert activation.ended_reason.startswith("pause_on_failure")
+    assert "pause_on_failure" in activation.ended_reason
     assert len(world.actual_starts) == 1
     caller.set(caller.about(reference, 1, enabled=False))
     with pytest.raises(Conflict):

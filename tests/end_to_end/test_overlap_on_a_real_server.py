@@ -263,7 +263,7 @@ async def test_the_first_failure_is_the_last_run_that_is_decided(it):
         (first, _), *others = rows
         activation = it.activations(key)[-1]
         assert (activation.generation, activation.ended_as) == (1, "review"), overlap
-        assert activation.ended_reason.startswith("pause_on_failure"), overlap
+        assert "pause_on_failure" in activation.ended_reason, overlap
         assert (first.disposition, first.reason) == ("failed", "agent_reported_failure"), it.told(key)
         assert all(run.decided_at < first.closed_at for _, run in rows if run is not None and run.decided_at), overlap
         expected = {

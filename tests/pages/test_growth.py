@@ -84,7 +84,9 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "a later page of it": lambda c: directory(
         c, SCOPE, Sought(), after=str(uuid.UUID(int=10**9 + 150)), limit=25, now=NOON
     ),
-    "the paused ones": lambda c: directory(c, SCOPE, Sought(standing=Standing.PAUSED), after=None, limit=25, now=NOON),
+    "those never enabled": lambda c: directory(
+        c, SCOPE, Sought(standing=Standing.NEVER_ENABLED), after=None, limit=25, now=NOON
+    ),
     "a frequent text": lambda c: directory(c, SCOPE, Sought(text="schedule"), after=None, limit=25, now=NOON),
     "the runs": lambda c: pages.ledger(c, SCOPE, Wanted(newest_first=True), after=None, limit=50),
     "names": lambda c: names(c, SCOPE, [str(uuid.UUID(int=10**9 + number)) for number in range(25)]),

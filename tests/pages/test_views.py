@@ -75,7 +75,8 @@ def test_the_directory_tells_where_each_schedule_stands(ada):
     [
         (Standing.REVIEW, ["Nightly report"]),
         (Standing.RETIRED, ["Old crawler"]),
-        (Standing.PAUSED, ["Release notes draft", "Weekly digest"]),
+        (Standing.NEVER_ENABLED, ["Release notes draft"]),
+        (Standing.PAUSED, ["Weekly digest"]),
         (
             Standing.ENABLED,
             ["<script>", "Inbox triage", "Ingestion check", "Invoice matching", "Market watch", "Second counter"],
@@ -138,7 +139,7 @@ def test_pages_of_the_directory_follow_each_other_and_hold_each_schedule_once(ad
         seen, address = [], f"{SCHEDULES}?text=many"
         for _ in range(10):
             page = ada.get(address)
-            seen += [row.partition(" \N{HEAVY VERTICAL BAR}")[0] for row in rows(page)]
+            seen += [row.partition(" \N{WHITE CIRCLE}")[0] for row in rows(page)]
             more = re.search(r'rel="next" href="([^"]+)"', page.text)
             if more is None:
                 break

@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from horarium.api.pages import moments, words
+from horarium.calendar.clock_text import zone_shown
 
 
 @cache
@@ -24,13 +25,15 @@ def templates() -> Environment:
     environment.filters.update(
         machine=moments.machine,
         wall=moments.wall,
-        zone_shown=moments.zone_shown,
+        zone_shown=zone_shown,
         clock=moments.clock,
         ago=moments.ago,
         lateness=moments.lateness,
         disposition=words.disposition,
         state=words.state,
         reason=words.reason,
+        short=words.short,
+        review=words.review,
     )
     environment.tests.update(instant=moments.is_instant)
     environment.globals.update(took=moments.took)

@@ -1,7 +1,7 @@
 """Who looks at a page, and at which environment: by the session of their browser."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
@@ -15,6 +15,7 @@ from horarium.api.pages.routing import SignInNeeded
 from horarium.api.pages.site import Site, is_refresh, site_of
 from horarium.api.service import EnvironmentId, OrganizationId, Service, limited_peer, scope_in_path, service_of
 from horarium.control import sessions
+from horarium.control.overview import kill_switches
 from horarium.control.principals import Principal, authorize
 from horarium.control.sessions import Session
 from horarium.schedule.identity import Scope
@@ -41,11 +42,15 @@ class Guest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """Somebody who is signed in, at an environment that they may see. `now` is the same for the whole answer."""
+    """Somebody who is signed in, at an environment that they may see. `now` is the same for the whole answer.
+
+    `stops` are the kill switches that are on, as `kill_switches` tells them: every page says so.
+    """
 
     guest: Guest
     scope: Scope
     now: datetime
+    stops: Sequence[Mapping[str, Any]]
 
     @property
     def service(self) -> Service:
@@ -127,7 +132,8 @@ async def visiting(
     """Let somebody through to an environment that they may see; of any other nobody is told whether it is there."""
     scope = scope_in_path(org_id, environment_id)
     authorize(guest.principal, scope, guest.service.required_scope)
-    visit = Visit(guest=guest, scope=scope, now=guest.service.now())
+    stops = await guest.service.read(kill_switches, scope)
+    visit = Visit(guest=guest, scope=scope, now=guest.service.now(), stops=stops)
     request.state.visit = visit
     return visit
 

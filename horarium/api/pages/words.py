@@ -10,6 +10,12 @@ from horarium.schedule.ledger import Disposition, Reason
 
 _STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls, and marks that turn the direction of writing: a name must not move what stands beside it."""
+SHORT: Final = 200
+"""Characters of a text of others that are shown among other things; a page of its own has all of it."""
+_RUN_IN_REVIEW: Final = re.compile(
+    r"(.*\(pause_on_failure), run ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\)\.)", re.ASCII
+)
+"""How `horarium.control.running` ends the reason of a review after a run that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,14 @@ class Badge:
     text: str
     tone: str
     sign: str
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Why something is in review, and the run that led there; None where it was none, or it is not told which."""
+
+    sentence: str
+    run_id: str | None
 
 
 DISPOSITIONS: Final = {
@@ -40,6 +54,7 @@ DISPOSITIONS: Final = {
 
 STATES: Final = {
     "enabled": Badge("enabled", "good", "●"),
+    "never_enabled": Badge("never enabled", "calm", "○"),
     "paused": Badge("paused", "calm", "❚❚"),
     "review": Badge("review", "warn", "!"),
     "retired": Badge("retired", "calm", "■"),
@@ -68,6 +83,18 @@ def reason(value: str) -> str:
         return Reason(value).sentence
     except ValueError:
         return value
+
+
+def review(because: str) -> Review:
+    """The reason of a review, with the id of a run taken out of it, for a link to stand in its place."""
+    found = _RUN_IN_REVIEW.fullmatch(because)
+    return Review(because, None) if found is None else Review(found[1] + found[3], found[2])
+
+
+def short(text: str) -> str:
+    """The beginning of a text of others, in one line of at most `SHORT` characters."""
+    line = " ".join(text[: 4 * SHORT].split())
+    return line if len(line) <= SHORT and len(text) <= 4 * SHORT else line[: SHORT - 1].rstrip() + "…"
 
 
 def clean(text: str) -> str:
