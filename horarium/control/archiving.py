@@ -33,6 +33,7 @@ from horarium.catalog.schedules import find_schedule, list_schedules
 from horarium.catalog.seals import Seal, SealedEvent
 from horarium.control.audit import audit
 from horarium.control.seals import digest_over
+from horarium.control.unfinished_archives import UNFINISHED, held
 from horarium.errors import Misconfigured, Refused
 from horarium.schedule.canonical import canonical_json
 from horarium.schedule.identity import ScheduleKey, Scope, instant_text
@@ -48,7 +49,6 @@ RECEIPT_LINES: Final = "receipts.jsonl"
 ACT_LINES: Final = "authority_events.jsonl"
 EVENT_LINES: Final = "audit_events.jsonl"
 SEAL_LINES: Final = "seals.jsonl"
-_UNFINISHED: Final = ".unfinished-"
 _PAGE: Final = 200
 
 
@@ -101,31 +101,32 @@ def write_archive(
     with catalog.reading() as connection:
         require_environment(connection, scope)
     archive_id = str(uuid.uuid4())
-    unfinished = to / f"{_UNFINISHED}{archive_id}"
+    unfinished = to / f"{UNFINISHED}{archive_id}"
     try:
         to.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished.mkdir(mode=0o700)
-        files = [
-            _written(unfinished, LEDGER, _entries(catalog, scope, before)),
-            _written(unfinished, RECEIPT_LINES, _rows(catalog, scope, RECEIPTS, before)),
-            _written(unfinished, ACT_LINES, _rows(catalog, scope, ACTS, before)),
-            *_written_seals(unfinished, catalog, scope, before),
-        ]
-        manifest = {
-            "format": FORMAT,
-            "archive_id": archive_id,
-            "org_id": scope.org_id,
-            "environment_id": scope.environment_id,
-            "before": instant_text(before),
-            "made_at": instant_text(now),
-            "prune": prune,
-            "files": [each.described for each in files],
-        }
-        text = canonical_json(manifest) + b"\n"
-        _write(unfinished / MANIFEST, text)
-        folder = to / f"{scope.org_id}-{scope.environment_id}-{before:%Y%m%d}-{archive_id[:8]}"
-        _sync(unfinished)
-        unfinished.rename(folder)
+        with held(unfinished):
+            files = [
+                _written(unfinished, LEDGER, _entries(catalog, scope, before)),
+                _written(unfinished, RECEIPT_LINES, _rows(catalog, scope, RECEIPTS, before)),
+                _written(unfinished, ACT_LINES, _rows(catalog, scope, ACTS, before)),
+                *_written_seals(unfinished, catalog, scope, before),
+            ]
+            manifest = {
+                "format": FORMAT,
+                "archive_id": archive_id,
+                "org_id": scope.org_id,
+                "environment_id": scope.environment_id,
+                "before": instant_text(before),
+                "made_at": instant_text(now),
+                "prune": prune,
+                "files": [each.described for each in files],
+            }
+            text = canonical_json(manifest) + b"\n"
+            _write(unfinished / MANIFEST, text)
+            folder = to / f"{scope.org_id}-{scope.environment_id}-{before:%Y%m%d}-{archive_id[:8]}"
+            _sync(unfinished)
+            unfinished.rename(folder)
         _sync(to)
     except OSError as error:
         raise Misconfigured(f"The archive cannot be written to {str(to)!r}: {error.strerror}.") from error
@@ -140,7 +141,7 @@ def unfinished_prunings(to: Path, scope: Scope) -> list[Path]:
     found = []
     for path in sorted(to.glob(f"*/{MANIFEST}")):
         folder = path.parent
-        if folder.name.startswith(_UNFINISHED) or (folder / PRUNED).exists():
+        if folder.name.startswith(UNFINISHED) or (folder / PRUNED).exists():
             continue
         manifest = _manifest(folder)[0]
         if manifest["prune"] and (manifest["org_id"], manifest["environment_id"]) == (

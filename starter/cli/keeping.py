@@ -1,6 +1,7 @@
 """`archive` and `erase-person`: what an operator does at the catalog itself, and nobody by the API."""
 
 import asyncio
+import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from horarium.control.archiving import (
     write_archive,
 )
 from horarium.control.erasing import Erased, erase_person, new_name
+from horarium.control.unfinished_archives import killed_archives
 from horarium.errors import Refused
 from starter.cli.installation import catalog_of
 from starter.cli.printing import Output, print_table, printable, show
@@ -21,11 +23,15 @@ from worker.settings import load
 
 
 async def archive(*, before: datetime, to: Path, prune: bool, data: Path | None, output: Output | None) -> int:
-    """Write an archive; with `prune`, finish what was interrupted before, then remove what the new one holds."""
+    """Write an archive; with `prune`, finish what was interrupted before, then remove what the new one holds.
+
+    What is left in `to` of archives whose process was killed is cleared, and named on stderr.
+    """
     settings = load(data=data)
     async with catalog_of(settings) as catalog:
 
         def work() -> list[Archived]:
+            _clear_killed(to)
             done = []
             folders = unfinished_prunings(to, settings.scope) if prune else []
             done += [
@@ -104,6 +110,17 @@ def _refuse_no_archive(folder: Path) -> None:
     inside = sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
     advice = f"It holds {len(inside)}; the newest is {inside[-1]}." if inside else "`--to` said where it was written."
     raise Refused("not_an_archive", f"There is no archive in {str(folder)!r}.", next_step=f"Name one archive. {advice}")
+
+
+def _clear_killed(to: Path) -> None:
+    for folder in killed_archives(to, now=_now()):
+        told = f"{str(folder)!r}, what is left of an archive whose process was killed."
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            print(printable(f"Remove {told} It cannot be done here: {error.strerror}."), file=sys.stderr)
+        else:
+            print(printable(f"Cleared {told}"), file=sys.stderr)
 
 
 def _now() -> datetime:

@@ -1,6 +1,7 @@
 """`archive` and `erase-person` at the command line."""
 
 import json
+import os
 import re
 
 import pytest
@@ -32,6 +33,20 @@ def test_an_archive_is_written_pruned_and_verified(here, horarium, configuration
     assert broken.exit_code == 1
     assert "archive_damaged" in broken.stderr
     assert here("audit")["clean"]
+
+
+def test_what_an_archive_that_was_killed_left_is_cleared_by_the_next_and_named(here, horarium, installation, tmp_path):
+    left = tmp_path / ".unfinished-6f1f6a50-3a0f-4b57-8d0e-3f1d0a5c7d11"
+    left.mkdir()
+    (left / "ledger.jsonl").write_text("{}\n")
+    for path in (left / "ledger.jsonl", left):
+        os.utime(path, (0, 0))
+    asked = ("archive", "--before", "-90d", "--to", str(tmp_path), "--data", installation.data, "-o", "json")
+    done = horarium(*asked)
+    assert done.exit_code == 0, done.stderr
+    assert f"Cleared {str(left)!r}" in done.stderr
+    assert not left.exists()
+    assert "Cleared" not in horarium(*asked).stderr
 
 
 def test_an_archive_of_what_is_young_is_refused_and_half_a_command_is_none(here, horarium, installation, tmp_path):

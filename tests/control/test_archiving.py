@@ -1,8 +1,11 @@
 """What is old goes to files and, where that is wished, out of the catalog: nothing is lost, and the audit stays clean."""
 
+import errno
 import json
+import os
+import uuid
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,7 @@ from horarium.control.expectations import overdue_page
 from horarium.control.notifications import body_of, tell_if_overdue
 from horarium.control.reckoning import Problem
 from horarium.control.seals import seal_due
+from horarium.control.unfinished_archives import held, killed_archives
 from horarium.errors import Misconfigured, NotFound, Refused
 from horarium.schedule.identity import Scope
 from horarium.schedule.ledger import Disposition
@@ -401,6 +405,53 @@ def test_an_archive_that_cannot_be_written_leaves_nothing_behind(
     with pytest.raises(Misconfigured, match="No space left"):
         archived(desk, tmp_path / "archives")
     assert list((tmp_path / "archives").iterdir()) == []
+
+
+def test_what_an_archive_that_was_killed_left_is_found_once_it_is_old_and_nobody_writes_it(
+    tmp_path: Path,
+) -> None:
+    """Killed by SIGKILL, or by a machine that lost its power, it clears nothing itself."""
+    old, written, young = (tmp_path / f".unfinished-{uuid.uuid4()}" for _ in range(3))
+    own, linked = tmp_path / ".unfinished-notes", tmp_path / f".unfinished-{uuid.uuid4()}"
+    for folder in (old, written, young, own):
+        folder.mkdir()
+        (folder / LEDGER).write_text("{}\n")
+        at = (NOW - (DAY / 2 if folder == young else 2 * DAY)).timestamp()
+        for path in (folder / LEDGER, folder):
+            os.utime(path, (at, at))
+    linked.symlink_to(own)
+    with held(written):
+        assert killed_archives(tmp_path, now=NOW) == [old]
+    assert killed_archives(tmp_path, now=NOW) == sorted([old, written])
+    assert killed_archives(tmp_path / "nowhere", now=NOW) == []
+
+
+def test_an_archive_that_is_being_written_is_not_taken_for_a_killed_one_however_long_it_takes(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(desk)
+    asked, found = queries.old_rows, []
+
+    def slowly(*arguments: Any, **more: Any) -> Any:
+        found.extend(killed_archives(tmp_path / "archives", now=datetime.now(UTC) + 1000 * DAY))
+        return asked(*arguments, **more)
+
+    monkeypatch.setattr(queries, "old_rows", slowly)
+    made = archived(desk, tmp_path / "archives")
+    assert found == []
+    assert list((tmp_path / "archives").iterdir()) == [made.folder]
+
+
+def test_where_nothing_can_be_locked_archives_are_written_all_the_same(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(desk)
+
+    def none(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    assert archived(desk, tmp_path).folder.is_dir()
 
 
 def test_a_full_disk_after_everything_was_removed_is_told_and_the_next_call_goes_on(
