@@ -12,7 +12,7 @@ from activities.pace import Pace
 from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
 from horarium.authority.local import LocalAuthority
-from horarium.authority.signing import keys_named
+from horarium.authority.signing import AUTHORITY_SECRET, keys_named
 from horarium.errors import Misconfigured, Refused
 from horarium.schedule.ceilings import PER_PROFILE, TOTAL, USUAL, Ceilings
 from horarium.schedule.identity import Scope
@@ -137,7 +137,9 @@ class Settings:
         # Here, since what it imports takes a while, and most commands ask no authority of a platform.
         from horarium.authority.http import HttpAuthority  # noqa: PLC0415 - as above
 
-        return HttpAuthority(base=self.remote_authority.url, keys=keys_named(self.remote_authority.secret))
+        return HttpAuthority(
+            base=self.remote_authority.url, keys=keys_named(self.remote_authority.secret, named_by=AUTHORITY_SECRET)
+        )
 
     @property
     def principal(self) -> str:
@@ -290,7 +292,7 @@ def _remote_authority(environ: Mapping[str, str]) -> RemoteAuthority | None:
             f"HORARIUM_AUTHORITY_URL is {url[:200]!r}; an authority is asked over https://. Over http:// only on this machine, "
             "or where HORARIUM_AUTHORITY_PRIVATE=yes says that nobody else is on the network between."
         )
-    secret = environ.get("HORARIUM_AUTHORITY_SECRET") or None
+    secret = environ.get(AUTHORITY_SECRET) or None
     if secret is None:
         raise Misconfigured(
             "HORARIUM_AUTHORITY_URL is set and HORARIUM_AUTHORITY_SECRET is not. It names the environment variable that holds "

@@ -32,6 +32,11 @@ MIN_SECRET_BYTES: Final = 24
 MOST_SIGNATURES: Final = 20
 """Of one message: two suffice for a rotation. More are not looked at, so that nobody makes us compare thousands."""
 
+AUTHORITY_SECRET: Final = "HORARIUM_AUTHORITY_SECRET"  # noqa: S105 - the name of a variable that names another
+"""The setting that names the variable of the secret that a platform's own authority shares with us."""
+_NAMING: Final = (AUTHORITY_SECRET, "HORARIUM_OIDC_CLIENT_SECRET", "HORARIUM_PAYLOAD_KEYS")
+"""The settings that name variables which hold a secret, alone or behind an id and `=`."""
+
 _BASE64_PREFIX: Final = "whsec_"
 _VARIABLE: Final = re.compile(r"HORARIUM_SECRET_[A-Z0-9_]{1,80}")
 # A dot would let the end of an id be taken for a timestamp.
@@ -54,17 +59,36 @@ class Keys:
         return self.all[0]
 
 
-def keys_named(variable: str, environ: Mapping[str, str] = os.environ) -> Keys:
+def purpose_of(variable: str, environ: Mapping[str, str] = os.environ, *, named_by: str | None = None) -> str | None:
+    """The setting other than `named_by` that names a variable, so that what it holds is for something else; None without one.
+
+    Whoever declares a receiver of messages chooses the variable. Were it that of a payload key, the receiver would be sent what
+    was signed with the key, and could try guesses at it. A process knows its own settings only.
+    """
+    for setting in _NAMING:
+        named = {each.rpartition("=")[2] for each in environ.get(setting, "").split()}
+        if setting != named_by and variable in named:
+            return setting
+    return None
+
+
+def keys_named(variable: str, environ: Mapping[str, str] = os.environ, *, named_by: str | None = None) -> Keys:
     """The secrets in an environment variable, one or several with spaces between; the first signs.
 
     A secret that begins with `whsec_` goes on in base64, as the specification writes them; any other is taken as the bytes of
-    its text. Raises `Misconfigured` where the variable is not there, or a secret in it has fewer than 24 bytes. No error shows
-    any part of a secret.
+    its text. Raises `Misconfigured` where the variable is not there, is for something else (`purpose_of`), or a secret in it
+    has fewer than 24 bytes. No error shows any part of a secret. `named_by` is the setting that names it, where one does.
     """
     if _VARIABLE.fullmatch(variable) is None:
         # It may be the secret itself, set in the wrong place, and is not repeated.
         raise Misconfigured(
             "The name of a secret is that of an environment variable that begins with HORARIUM_SECRET_, in capitals."
+        )
+    other = purpose_of(variable, environ, named_by=named_by)
+    if other is not None:
+        raise Misconfigured(
+            f"The environment variable {variable} is the one that {other} names, and is not used for anything else. Declare "
+            "another one."
         )
     secrets = environ.get(variable, "").split()
     if not secrets:

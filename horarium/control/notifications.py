@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
 from horarium.authority.declared import Destination
+from horarium.authority.signing import purpose_of
 from horarium.calendar.faults import shown
 from horarium.catalog import deliveries, endpoints, notifications
 from horarium.catalog.declarations import record_act
@@ -81,6 +82,13 @@ def _secret(text: str) -> str:
         raise PydanticCustomError(
             "not_a_variable",
             "This is the name of an environment variable that begins with HORARIUM_SECRET_, in capitals, and holds the secret.",
+        )
+    other = purpose_of(text)
+    if other is not None:
+        raise PydanticCustomError(
+            "of_another_purpose",
+            "This variable is the one that {other} names, and is not used for anything else. Name another one.",
+            {"other": other},
         )
     return text
 

@@ -2,6 +2,7 @@
 
 import itertools
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import select
@@ -90,6 +91,27 @@ def test_what_is_no_endpoint_is_refused_at_its_place_and_no_secret_is_repeated(a
     assert answer.status_code == 422, answer.text
     assert [(each["pointer"], each["code"]) for each in answer.json()["errors"]] == [(pointer, code)]
     assert "hunter2" not in answer.text
+    assert shown(api, name) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("HORARIUM_PAYLOAD_KEYS", "k1=HORARIUM_SECRET_PAGER"),
+        ("HORARIUM_OIDC_CLIENT_SECRET", "HORARIUM_SECRET_PAGER"),
+        ("HORARIUM_AUTHORITY_SECRET", "HORARIUM_SECRET_PAGER"),
+    ],
+)
+def test_a_variable_that_is_there_for_something_else_is_no_secret_of_an_endpoint(
+    api, name, setting, value, monkeypatch
+):
+    monkeypatch.setenv(setting, value)
+    for what, body in (("add", {"name": name, "on": ["failed"]}), ("heartbeat", {"schedule_id": str(uuid4())})):
+        answer = act(api, what, {**body, **ADDRESS})
+        assert answer.status_code == 422, answer.text
+        (fault,) = answer.json()["errors"]
+        assert (fault["pointer"], fault["code"]) == ("/secret", "of_another_purpose")
+        assert setting in fault["detail"]
     assert shown(api, name) is None
 
 

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.authority.signing import Keys, keys_named, sign, verify
+from horarium.authority.signing import AUTHORITY_SECRET, Keys, keys_named, sign, verify
 from horarium.errors import Forbidden, Misconfigured
+from worker import page_settings
+from worker.payload_keys import PAYLOAD_KEYS
 
 NOW = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
 OURS = Keys((b"a secret of this test, long enough",))
@@ -131,6 +133,31 @@ def test_a_secret_that_cannot_be_used_is_told_without_showing_it(variable: str, 
     assert "aHVud" not in str(wrong.value)
     assert "long-enough" not in str(wrong.value)
     assert wrong.value.__cause__ is None
+
+
+OTHER_PURPOSES = [
+    (PAYLOAD_KEYS, "k2=file:/run/secrets/k2 k1=HORARIUM_SECRET_X"),
+    (page_settings.SECRET, "HORARIUM_SECRET_X"),
+    (AUTHORITY_SECRET, "HORARIUM_SECRET_X"),
+]
+
+
+@pytest.mark.parametrize(("setting", "value"), OTHER_PURPOSES)
+def test_a_secret_that_is_for_something_else_signs_nothing(setting: str, value: str) -> None:
+    """Whoever may declare a receiver would be sent proofs made with it."""
+    environ = {"HORARIUM_SECRET_X": "a-secret-that-is-long-enough", setting: value}
+    with pytest.raises(Misconfigured, match=rf"HORARIUM_SECRET_X .*{setting}"):
+        keys_named("HORARIUM_SECRET_X", environ)
+    with pytest.raises(Misconfigured, match="holds no secret"):
+        keys_named("HORARIUM_SECRET_X_2", environ)
+
+
+@pytest.mark.parametrize(("setting", "value"), OTHER_PURPOSES[:2])
+def test_what_signs_for_an_authority_is_its_own_and_nothing_elses(setting: str, value: str) -> None:
+    environ = {"HORARIUM_SECRET_X": "a-secret-that-is-long-enough", AUTHORITY_SECRET: "HORARIUM_SECRET_X"}
+    assert keys_named("HORARIUM_SECRET_X", environ, named_by=AUTHORITY_SECRET).first == b"a-secret-that-is-long-enough"
+    with pytest.raises(Misconfigured, match=setting):
+        keys_named("HORARIUM_SECRET_X", {**environ, setting: value}, named_by=AUTHORITY_SECRET)
 
 
 def test_keys_are_not_shown() -> None:
