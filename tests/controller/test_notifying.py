@@ -21,7 +21,7 @@ from horarium.catalog.notification_tables import deliveries, notifications
 from horarium.control.notifications import endpoints_document
 from horarium.schedule.ledger import Disposition, Reason
 from horarium.schedule.notifications import ASKED_FOR, Kind
-from starter.notifying import KEPT, LEASE, Notifier
+from starter.notifying import BEATS_AT_ONCE, KEPT, LEASE, LOOK_EVERY, Notifier
 from tests.control.desk import NOON, SCOPE, Desk, Loop, every, seconds
 from tests.gateway.wire import OK, SECRET, Answering, Received, Receiver, gateway, receiver, says
 
@@ -363,6 +363,28 @@ async def test_a_heartbeat_that_was_not_heard_is_replaced_by_the_next(catalog):
         ("heartbeat", "2026-11-30T12:01:00Z"),
         ("heartbeat", "2026-11-30T12:03:00Z"),
     ]
+
+
+async def test_a_secret_that_payloads_are_encrypted_with_signs_no_message(catalog, monkeypatch):
+    """Where it was declared, nobody may have known what else it is for."""
+    monkeypatch.setenv("HORARIUM_SECRET_TEST", "a-secret-that-is-long-enough")
+    monkeypatch.setenv("HORARIUM_PAYLOAD_KEYS", "k1=HORARIUM_SECRET_TEST")
+    scene = Scene(catalog, post=HttpGateway("https://horarium.test/").tell)
+    async with receiver(says(OK)) as there:
+        scene.listen(there.url())
+        scene.fail()
+        await scene.turn(scene.notifier())
+        assert there.requests == []
+        (shown,) = scene.desk.read(endpoints_document, SCOPE)["endpoints"]
+        assert "HORARIUM_PAYLOAD_KEYS" in shown["last_error"]
+        monkeypatch.delenv("HORARIUM_PAYLOAD_KEYS")
+        await scene.turn(scene.notifier(), after=timedelta(minutes=1))
+        assert len(there.requests) == 1
+
+
+def test_the_readme_says_how_many_heartbeats_begin_a_second():
+    assert timedelta(seconds=1) == LOOK_EVERY
+    assert f"at most {BEATS_AT_ONCE} of them a second" in README
 
 
 async def test_many_heartbeats_that_hang_hold_up_no_endpoint(catalog, monkeypatch):
