@@ -17,9 +17,10 @@ from horarium.api.problems import TITLES
 from horarium.api.tokens import FetchedKeys, TokenVerifier
 from horarium.authority.asking import Answers
 from horarium.authority.local import LocalAuthority
+from horarium.catalog.endpoints import find_endpoint, stop_endpoint
 from horarium.catalog.failures import OutcomeUnknown
 from horarium.catalog.tables import environments, workers
-from horarium.control import operations, pages
+from horarium.control import notifications, operations, pages
 from horarium.errors import Misconfigured
 from tests.api import house, profile_house
 from tests.api.house import (
@@ -37,7 +38,7 @@ from tests.api.house import (
     token,
 )
 from tests.api.v0_house import FAR_OFF, NOBODY, V0, bind
-from tests.control.desk import SCOPE, every
+from tests.control.desk import NOON, SCOPE, every
 from tests.control.operators import Operator
 from tests.schedule.test_v0 import ONE_SHOT
 
@@ -62,12 +63,26 @@ def codes_in_source():
     for path in sorted(SOURCE.rglob("*.py")):
         if "client" in path.relative_to(SOURCE).parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        module = ast.parse(path.read_text())
+        named = texts_with_a_name(module)
+        for node in ast.walk(module):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED:
                 for given in node.args[1 if node.func.id == "Rejected" else 0 :][:1]:
-                    if isinstance(given, ast.Constant):
-                        found.setdefault(given.value, set()).add(path.relative_to(SOURCE).as_posix())
+                    code = named.get(given.id) if isinstance(given, ast.Name) else getattr(given, "value", None)
+                    if isinstance(code, str):
+                        found.setdefault(code, set()).add(path.relative_to(SOURCE).as_posix())
     return found
+
+
+def texts_with_a_name(module):
+    """The texts that a module gives a name, since a code that is compared elsewhere has one."""
+    return {
+        each.target.id: each.value.value
+        for each in module.body
+        if isinstance(each, ast.AnnAssign)
+        and isinstance(each.target, ast.Name)
+        and isinstance(each.value, ast.Constant)
+    }
 
 
 FOR_AGENTS = "raised to agents and their runners, which do not come over this API"
@@ -75,6 +90,8 @@ BEFORE = "the API finds the fault itself, before the control plane is asked"
 OF_OPERATORS = "reached in tests/api/test_authority.py, with an operator's token"
 OF_RUNS = "reached in tests/api/test_outcomes.py, in an agent's signed message"
 ON_PAGES = "A page tells it to a person (tests/pages)."
+OF_ARCHIVES = "raised at the command line alone, which makes archives (tests/control/test_archiving.py)"
+OF_ERASING = "raised at the command line alone, which erases people (tests/control/test_erasing.py)"
 ELSEWHERE = {
     "foreign_form": ON_PAGES,
     "form_outdated": ON_PAGES,
@@ -103,6 +120,13 @@ ELSEWHERE = {
     "invalid_schedule_id": BEFORE,
     "invalid_scope": BEFORE,
     "invalid_window": BEFORE,
+    "archive_damaged": OF_ARCHIVES,
+    "other_environment": OF_ARCHIVES,
+    "too_young": OF_ARCHIVES,
+    "audit_not_clean": f"{OF_ARCHIVES}; {OF_ERASING}",
+    "invalid_tombstone": OF_ERASING,
+    "person_declared": OF_ERASING,
+    "person_relied_on": OF_ERASING,
 }
 
 
@@ -420,6 +444,43 @@ def _(api):
     run = {**profile_house.RUN, "agent_version": "assistant@1"}
     Operator(api.catalog, SCOPE).declare("binding", "cron:Triage/crossed", run=run)
     return api.ask("PUT", profile_house.at("crossed"), json=profile_house.submission(), key=new())
+
+
+# Notifications
+
+
+def tell(api, what, body):
+    return api.post(f"/notifications/{what}", body, key=new(), by=OPERATOR)
+
+
+def endpoint(name):
+    return {"name": name, "url": "https://pager.acme.example/", "secret": "HORARIUM_SECRET_PAGER", "on": ["failed"]}
+
+
+@reaches("endpoint_not_found", 404)
+def _(api):
+    return tell(api, "test", {"name": "none"})
+
+
+@reaches("dead_letter_not_found", 404)
+def _(api):
+    return tell(api, "again", {"id": 2**53 - 1})
+
+
+@reaches("too_many_endpoints", 409)
+def _(api):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notifications, "MAX_ENDPOINTS", 0)
+        return tell(api, "add", endpoint("one-more"))
+
+
+@reaches("endpoint_stopped", 409)
+def _(api):
+    tell(api, "add", endpoint("gone"))
+    with api.catalog.writing() as connection:
+        gone = find_endpoint(connection, SCOPE, "gone")
+        stop_endpoint(connection, SCOPE, gone, because="It answered with status 410.", now=NOON)
+    return tell(api, "test", {"name": "gone"})
 
 
 # What does not answer, and what fails
