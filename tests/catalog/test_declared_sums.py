@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 from horarium.catalog import Catalog, declared_sums
 from horarium.catalog.declared_runs import declared_before, declared_by_all, keep_counts
 from horarium.catalog.environments import ensure_environment
+from horarium.catalog.notification_tables import expected
 from horarium.catalog.schedules import (
     Activation,
     change_activation,
@@ -46,7 +47,7 @@ def catalog(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def empty(connection: Connection) -> None:
-    for table in (activations, schedules, declared):
+    for table in (activations, expected, schedules, declared):
         connection.execute(delete(table))
 
 
