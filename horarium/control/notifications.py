@@ -40,6 +40,8 @@ MAX_URL: Final = 2_000
 HEARTBEAT: Final = "heartbeat:"
 """Before the id of its schedule, what a heartbeat is called. No name that a person gives has a colon."""
 _SECRET: Final = re.compile(r"HORARIUM_SECRET_[A-Z0-9_]{1,80}")
+_ADDRESS: Final = r"^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$"
+"""For the description: how every address begins. `_url` knows more."""
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -113,20 +115,30 @@ class _Address(_Act):
     # Before the address, whose check asks for it.
     private: bool = Field(default=False, description="Whether the address may be one of a private network.")
     url: Annotated[str, AfterValidator(_url)] = Field(
-        description="Where signed messages are posted to. https://, unless `private`."
+        description="Where signed messages are posted to: https://, unless `private`, and without user, password, query or "
+        "fragment.",
+        json_schema_extra={"pattern": _ADDRESS, "maxLength": MAX_URL},
     )
     secret: Annotated[str, AfterValidator(_secret)] = Field(
-        description="The name of the environment variable of the controller that holds the shared secret. No secret."
+        description="The name of the environment variable of the controller that holds the shared secret. No secret.",
+        json_schema_extra={"pattern": f"^{_SECRET.pattern}$"},
     )
 
 
 class AddRequest(_Address):
     """An endpoint that shall be told. One of that name is changed; one that had stopped is told again."""
 
-    name: Annotated[str, AfterValidator(_name)] = Field(description="How people call it, in the environment.")
+    name: Annotated[str, AfterValidator(_name)] = Field(
+        description="How people call it, in the environment.", json_schema_extra={"pattern": f"^{NAME.pattern}$"}
+    )
     on: Annotated[list[str], AfterValidator(_kinds)] = Field(
         description=f"What it is told of: {', '.join(each.value for each in ASKED_FOR)}.",
         max_length=len(ASKED_FOR),
+        json_schema_extra={
+            "items": {"type": "string", "enum": [each.value for each in ASKED_FOR]},
+            "minItems": 1,
+            "uniqueItems": True,
+        },
     )
     schedule_id: ScheduleId | None = Field(default=None, description="Of this schedule only; without it, of all.")
 

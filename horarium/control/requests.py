@@ -43,7 +43,9 @@ def _digest(text: str) -> str:
 
 
 ScheduleId = Annotated[
-    str, AfterValidator(_schedule_id), Field(description="A UUID in its usual spelling.", examples=[_UUID_EXAMPLE])
+    str,
+    AfterValidator(_schedule_id),
+    Field(description="A UUID in its usual spelling.", examples=[_UUID_EXAMPLE], json_schema_extra={"format": "uuid"}),
 ]
 Digest = Annotated[str, AfterValidator(_digest), Field(description="`sha256:` and 64 hexadecimal digits.")]
 Number = Annotated[int, Field(ge=0, le=MAX_NUMBER)]

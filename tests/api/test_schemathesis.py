@@ -41,6 +41,9 @@ UNSAYABLE = {
     "save_profile": "cron positions and zones have a form, and a class has a schema of its own",
     "trigger_profile": "the events of a class have fields of their own",
     "approve_version": "there is such a version, and an approval ends in the future",
+    "add_endpoint": "an address has a host that there may be, and is https:// unless it is said to be private",
+    "set_heartbeat": "as above",
+    "send_again": "an integer is written without a point: to JSON Schema 1.0 is one too",
 }
 """Operations that refuse, as they should, some of what their schema lets through, each with what the schema cannot say."""
 
