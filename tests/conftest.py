@@ -6,10 +6,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-import structlog
 from hypothesis import HealthCheck, settings
 
 from starter.temporal_server import TemporalServer
+from tests.log_keeping import logs_put_back
 from tests.postgres.databases import KINDS, Database
 from tests.postgres.server import PostgresServer
 
@@ -42,12 +42,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def log_as_it_was() -> Iterator[None]:
-    """Leave the log unconfigured where it was: to capture it counts as configuring, and a command then adds nothing."""
-    configured = structlog.is_configured()
-    yield
-    if not configured and structlog.is_configured():
-        structlog.reset_defaults()
+def logs_as_they_were() -> Iterator[None]:
+    """Each test finds the logs as the one before it did, whatever that did to them."""
+    with logs_put_back():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def logs_of_a_file_as_they_were() -> Iterator[None]:
+    """So does each file: what is set up once for all its tests may do to the logs what a test may."""
+    with logs_put_back():
+        yield
 
 
 @pytest.fixture(scope="session")
