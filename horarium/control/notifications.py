@@ -436,7 +436,8 @@ def _instant(at: datetime | None) -> str | None:
 
 
 def _require(connection: Connection, scope: Scope, name: str) -> Endpoint:
-    endpoint = endpoints.find_endpoint(connection, scope, name)
+    # PostgreSQL takes no NUL in a text, also where it is only asked for.
+    endpoint = endpoints.find_endpoint(connection, scope, name) if name.isprintable() else None
     if endpoint is None:
         raise NotFound(
             "endpoint_not_found",

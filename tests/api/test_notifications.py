@@ -66,6 +66,13 @@ def test_an_endpoint_is_declared_changed_and_removed_each_with_a_receipt(api, na
     models.AuthorityOverview.model_validate(api.get("/authority", by=OPERATOR).json())
 
 
+@pytest.mark.parametrize("what", ["test", "remove"])
+@pytest.mark.parametrize("wrong", ["a\x00b", "\x00", "é" * 100])
+def test_what_no_endpoint_can_be_called_names_none(api, what, wrong):
+    answer = act(api, what, {"name": wrong})
+    assert (answer.status_code, answer.json()["code"]) == (404, "endpoint_not_found")
+
+
 @pytest.mark.parametrize(
     ("changed", "pointer", "code"),
     [
