@@ -282,7 +282,12 @@ def _zone_if_it_pauses(version: Version) -> str | None:
     except InvalidSchedule:
         # The row is damaged, for which its next step sends the activation to review. The slot is freed all the same.
         return None
-    return found.calendar.timezone if found.policy.pause_on_failure else None
+    if not found.policy.pause_on_failure:
+        return None
+    try:
+        return found.calendar.timezone
+    except InvalidSchedule:  # such as a zone that newer zone data lack: the run is settled, and told of in UTC
+        return "UTC"
 
 
 def _review_text(run_id: str, due: datetime, zone: str, ended_as: Disposition) -> str:
