@@ -25,7 +25,7 @@ from horarium.control.administration import (
     StopRequest,
 )
 from horarium.control.cancellation import CancelRequest
-from horarium.control.notifications import AddRequest, AgainRequest, HeartbeatRequest, NameRequest
+from horarium.control.notification_requests import AddRequest, AgainRequest, HeartbeatRequest, NameRequest
 from horarium.control.outcomes import OutcomeReport
 from horarium.control.receipts import MAX_KEY
 from horarium.control.requests import ActivateRequest, PublishRequest, RetireRequest, TriggerRequest

@@ -7,10 +7,8 @@ The kill switch and what follows from money name no state of the environment tha
 somebody was quicker with something else.
 """
 
-from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
@@ -31,17 +29,16 @@ from horarium.catalog.environments import Environment, change_environment
 from horarium.catalog.moved_on import count_enabled_before
 from horarium.catalog.schedules import require_schedule
 from horarium.control.activation import Reviewed, reviewed_version
-from horarium.control.attempts import Attempt, attempt
 from horarium.control.events import reference
-from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
-from horarium.control.receipts import Preconditions, Receipt, perform
-from horarium.control.requests import Number, VersionReference, read_request
+from horarium.control.operator_acts import let, perform_act
+from horarium.control.principals import OPERATOR_SCOPE, Principal
+from horarium.control.receipts import Preconditions, Receipt
+from horarium.control.requests import Number, VersionReference
 from horarium.errors import Conflict, Fault, InvalidSchedule
 from horarium.schedule.identity import Scope, instant_text, schedule_key
 
 MAX_REASON: Final = 1_000
 """Characters of a reason that an operator gives."""
-R = TypeVar("R", bound=BaseModel)
 
 
 Because = Annotated[str, AfterValidator(one_line), Field(min_length=1, max_length=MAX_REASON)]
@@ -85,9 +82,6 @@ class ApproveRequest(_Act):
     expires_at: At = Field(description="Until when, RFC 3339 in UTC. In the future.")
 
 
-Did = Callable[[Environment, str], Mapping[str, Any]]
-
-
 def stop(
     connection: Connection,
     principal: Principal,
@@ -102,7 +96,7 @@ def stop(
 
     What is on already stays as it is, and the receipt tells since when, by whom and why.
     """
-    asked = _let(StopRequest, principal, scope, request, required_scope)
+    asked = let(StopRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         everywhere, because = asked.value().everywhere, asked.value().because
@@ -124,7 +118,7 @@ def stop(
         assert on is not None
         return {"changed": before is None, **on}
 
-    return _perform(connection, principal, scope, request, key, operation="stop", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="stop", now=now, act=act)
 
 
 def lift(
@@ -138,7 +132,7 @@ def lift(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Take a kill switch off. Nothing is caught up: what fell due until now is refused. One that is not on stays so."""
-    asked = _let(LiftRequest, principal, scope, request, required_scope)
+    asked = let(LiftRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         everywhere = asked.value().everywhere
@@ -157,7 +151,7 @@ def lift(
             )
         return {"changed": before is not None, "everywhere": everywhere}
 
-    return _perform(connection, principal, scope, request, key, operation="lift", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="lift", now=now, act=act)
 
 
 def advance_epoch(
@@ -203,7 +197,7 @@ def collect(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Take what was paid off what a wallet owes. `Conflict` with `owes_less` for more than that."""
-    asked = _let(CollectRequest, principal, scope, request, required_scope)
+    asked = let(CollectRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         wallet, amount = asked.value().wallet, asked.value().amount
@@ -220,7 +214,7 @@ def collect(
         record_act(connection, scope, "collected", actor=principal.name, now=now, details=details)
         return told
 
-    return _perform(connection, principal, scope, request, key, operation="collect", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="collect", now=now, act=act)
 
 
 def approve(
@@ -238,7 +232,7 @@ def approve(
     It is bound to the digest. Raises `NotFound` for a schedule or revision that is not there, and `Conflict` with
     `digest_conflict` where the revision has another digest.
     """
-    asked = _let(ApproveRequest, principal, scope, request, required_scope)
+    asked = let(ApproveRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         named, expires_at = asked.value().version, asked.value().expires_at
@@ -263,7 +257,7 @@ def approve(
             declare(connection, scope, kind, name, after, version=number, everywhere=False)
         return {"changed": before != after, **told, **after}
 
-    return _perform(connection, principal, scope, request, key, operation="approve", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="approve", now=now, act=act)
 
 
 def _renew(
@@ -278,7 +272,7 @@ def _renew(
     required_scope: str,
 ) -> Receipt:
     """Count one of the numbers of an environment up. Who was enabled before goes to review, in steps of their own."""
-    asked = _let(ChangeRequest, principal, scope, request, required_scope)
+    asked = let(ChangeRequest, principal, scope, request, required_scope)
     operation, kind, told_as = {
         "authority_epoch": ("advance_epoch", "epoch_advanced", "environment_epoch"),
         "reset_generation": ("reset", "environment_reset", "reset_generation"),
@@ -292,7 +286,7 @@ def _renew(
         record_act(connection, scope, kind, actor=principal.name, now=now, details=details)
         return {told_as: after, "from": before, "to": after, "to_review": count_enabled_before(connection, scope)}
 
-    return _perform(
+    return perform_act(
         connection,
         principal,
         scope,
@@ -305,41 +299,9 @@ def _renew(
     )
 
 
-def _let(kind: type[R], principal: Principal, scope: Scope, request: object, required_scope: str) -> Attempt[R]:
-    """Let a person through, and read what is asked for."""
-    authorize(principal, scope, required_scope, human=True)
-    return attempt(partial(read_request, kind), request)
-
-
 def _expected(request: ChangeRequest) -> Preconditions:
     return Preconditions(
         environment_epoch=request.expected_environment_epoch, reset_generation=request.expected_reset_generation
-    )
-
-
-def _perform(
-    connection: Connection,
-    principal: Principal,
-    scope: Scope,
-    request: object,
-    key: str,
-    *,
-    operation: str,
-    now: datetime,
-    act: Did,
-    expected: Callable[[], Preconditions] | None = None,
-) -> Receipt:
-    return perform(
-        connection,
-        scope,
-        principal,
-        key,
-        operation=operation,
-        body=request,
-        expected=expected,
-        now=now,
-        act=lambda environment, receipt_id: {**act(environment, receipt_id), "warnings": []},
-        outlives_resets=True,
     )
 
 

@@ -5,163 +5,32 @@ another organization's environment, `Forbidden`, and `InvalidSchedule` with ever
 """
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
-from typing import Annotated, Any, Final, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, ValidationInfo
-from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
 from horarium.authority.declared import Destination
-from horarium.authority.signing import purpose_of
-from horarium.calendar.faults import shown
 from horarium.catalog import deliveries, endpoints, notifications
 from horarium.catalog.declarations import record_act
 from horarium.catalog.deliveries import DEAD, WAITING, Dead, Notification
 from horarium.catalog.endpoints import Endpoint
 from horarium.catalog.environments import Environment, require_environment
 from horarium.catalog.schedules import find_schedule, require_schedule
-from horarium.control.attempts import Attempt, attempt
 from horarium.control.expectations import overdue_of
-from horarium.control.principals import OPERATOR_SCOPE, Principal, authorize
-from horarium.control.receipts import Receipt, perform
-from horarium.control.requests import ScheduleId, read_request
+from horarium.control.notification_requests import AddRequest, AgainRequest, HeartbeatRequest, NameRequest
+from horarium.control.operator_acts import let, perform_act
+from horarium.control.principals import OPERATOR_SCOPE, Principal
+from horarium.control.receipts import Receipt
 from horarium.errors import Conflict, NotFound
-from horarium.schedule.identity import NAME, ScheduleKey, Scope, instant_text, schedule_key
-from horarium.schedule.notifications import ASKED_FOR, Kind, kinds_text, message
+from horarium.schedule.identity import ScheduleKey, Scope, instant_text, schedule_key
+from horarium.schedule.notifications import Kind, kinds_text, message
 
 MAX_ENDPOINTS: Final = 50
 """Of an environment. Heartbeats are beside them: one for each schedule."""
-MAX_URL: Final = 2_000
 HEARTBEAT: Final = "heartbeat:"
 """Before the id of its schedule, what a heartbeat is called. No name that a person gives has a colon."""
-_SECRET: Final = re.compile(r"HORARIUM_SECRET_[A-Z0-9_]{1,80}")
-_ADDRESS: Final = r"^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$"
-"""For the description: how every address begins. `_url` knows more."""
-R = TypeVar("R", bound=BaseModel)
-
-
-def _name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise PydanticCustomError(
-            "invalid_name",
-            "This is a name of 1 to 64 letters, digits, '_', '.' or '-', beginning and ending with a letter or digit; "
-            "found {found}.",
-            {"found": shown(text)},
-        )
-    return text
-
-
-def _url(text: str, info: ValidationInfo) -> str:
-    """An address without anything in it that might be a secret of another kind. It is not repeated, since it may hold one."""
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-        # What is not understood when it is sent is refused here.
-        HttpUrl(text)
-    except ValueError:
-        parts, port = urlsplit(""), None
-    plain = text.isascii() and text.isprintable() and " " not in text and len(text) <= MAX_URL and port != 0
-    if not plain or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise PydanticCustomError("not_an_address", "This is an address such as https://pager.example/horarium.")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise PydanticCustomError("not_plain", "This is an address without user, password, query or fragment.")
-    if parts.scheme != "https" and info.data.get("private") is False:
-        raise PydanticCustomError(
-            "not_https",
-            "An address is reached over https://. For one in your own network, say that it is private (--private).",
-        )
-    return text
-
-
-def _secret(text: str) -> str:
-    if not _SECRET.fullmatch(text):
-        # It may be the secret itself.
-        raise PydanticCustomError(
-            "not_a_variable",
-            "This is the name of an environment variable that begins with HORARIUM_SECRET_, in capitals, and holds the secret.",
-        )
-    other = purpose_of(text)
-    if other is not None:
-        raise PydanticCustomError(
-            "of_another_purpose",
-            "This variable is the one that {other} names, and is not used for anything else. Name another one.",
-            {"other": other},
-        )
-    return text
-
-
-def _kinds(words: list[str]) -> list[str]:
-    known = [each.value for each in ASKED_FOR]
-    unknown = [each for each in words if each not in known]
-    if unknown or not words or len(set(words)) != len(words):
-        raise PydanticCustomError(
-            "unknown_kinds",
-            "These are one or more of {known}, each once; found {found}.",
-            {"known": ", ".join(known), "found": shown((unknown or words or [""])[0])},
-        )
-    return words
-
-
-class _Act(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class _Address(_Act):
-    # Before the address, whose check asks for it.
-    private: bool = Field(default=False, description="Whether the address may be one of a private network.")
-    url: Annotated[str, AfterValidator(_url)] = Field(
-        description="Where signed messages are posted to: https://, unless `private`, and without user, password, query or "
-        "fragment.",
-        json_schema_extra={"pattern": _ADDRESS, "maxLength": MAX_URL},
-    )
-    secret: Annotated[str, AfterValidator(_secret)] = Field(
-        description="The name of the environment variable of the controller that holds the shared secret. No secret.",
-        json_schema_extra={"pattern": f"^{_SECRET.pattern}$"},
-    )
-
-
-class AddRequest(_Address):
-    """An endpoint that shall be told. One of that name is changed; one that had stopped is told again."""
-
-    name: Annotated[str, AfterValidator(_name)] = Field(
-        description="How people call it, in the environment.", json_schema_extra={"pattern": f"^{NAME.pattern}$"}
-    )
-    on: Annotated[list[str], AfterValidator(_kinds)] = Field(
-        description=f"What it is told of: {', '.join(each.value for each in ASKED_FOR)}.",
-        max_length=len(ASKED_FOR),
-        json_schema_extra={
-            "items": {"type": "string", "enum": [each.value for each in ASKED_FOR]},
-            "minItems": 1,
-            "uniqueItems": True,
-        },
-    )
-    schedule_id: ScheduleId | None = Field(default=None, description="Of this schedule only; without it, of all.")
-
-
-class HeartbeatRequest(_Address):
-    """The heartbeat of a schedule: it is told each success by the calendar, so that somebody outside notices silence."""
-
-    schedule_id: ScheduleId
-
-
-class NameRequest(_Act):
-    """An endpoint by its name. That of a heartbeat is `heartbeat:` and the id of its schedule."""
-
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-
-
-class AgainRequest(_Act):
-    """A dead letter that shall be sent again."""
-
-    id: Annotated[int, Field(ge=1, le=2**53 - 1, description="As the list of dead letters shows it.")]
-
-
-Did = Callable[[Environment, str], Mapping[str, Any]]
 
 
 def add(
@@ -175,7 +44,7 @@ def add(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Declare an endpoint, or change the one of that name. `Conflict` with `too_many_endpoints` beyond fifty."""
-    asked = _let(AddRequest, principal, scope, request, required_scope)
+    asked = let(AddRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         wanted = asked.value()
@@ -191,7 +60,7 @@ def add(
         kinds = [Kind(each) for each in wanted.on]
         return _put(connection, principal, scope, wanted.name, wanted, kinds=kinds, receipt_id=receipt_id, now=now)
 
-    return _perform(connection, principal, scope, request, key, operation="notify_add", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="notify_add", now=now, act=act)
 
 
 def heartbeat(
@@ -205,7 +74,7 @@ def heartbeat(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Declare the heartbeat of a schedule, or change it. `NotFound` for a schedule that is not there."""
-    asked = _let(HeartbeatRequest, principal, scope, request, required_scope)
+    asked = let(HeartbeatRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         wanted = asked.value()
@@ -213,7 +82,7 @@ def heartbeat(
         name = f"{HEARTBEAT}{wanted.schedule_id}"
         return _put(connection, principal, scope, name, wanted, kinds=[Kind.HEARTBEAT], receipt_id=receipt_id, now=now)
 
-    return _perform(connection, principal, scope, request, key, operation="notify_heartbeat", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="notify_heartbeat", now=now, act=act)
 
 
 def remove(
@@ -227,7 +96,7 @@ def remove(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Tell an endpoint nothing any more, what waits for it included. `NotFound` where there is none of that name."""
-    asked = _let(NameRequest, principal, scope, request, required_scope)
+    asked = let(NameRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, receipt_id: str) -> dict[str, Any]:
         endpoint = _require(connection, scope, asked.value().name)
@@ -238,7 +107,7 @@ def remove(
         record_act(connection, scope, "endpoint_removed", actor=principal.name, now=now, details=details)
         return {"name": endpoint.name}
 
-    return _perform(connection, principal, scope, request, key, operation="notify_remove", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="notify_remove", now=now, act=act)
 
 
 def try_out(
@@ -252,14 +121,14 @@ def try_out(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Send a test to an endpoint. `Conflict` with `endpoint_stopped` where it has said that it is gone."""
-    asked = _let(NameRequest, principal, scope, request, required_scope)
+    asked = let(NameRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, _receipt_id: str) -> dict[str, Any]:
         endpoint = _told(_require(connection, scope, asked.value().name))
         message_id = notifications.tell_test(connection, scope, endpoint, by=principal.name, now=now)
         return {"name": endpoint.name, "message_id": message_id}
 
-    return _perform(connection, principal, scope, request, key, operation="notify_test", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="notify_test", now=now, act=act)
 
 
 def again(
@@ -273,7 +142,7 @@ def again(
     required_scope: str = OPERATOR_SCOPE,
 ) -> Receipt:
     """Send a dead letter again, under the id that it had. `NotFound` where there is none of that number."""
-    asked = _let(AgainRequest, principal, scope, request, required_scope)
+    asked = let(AgainRequest, principal, scope, request, required_scope)
 
     def act(_environment: Environment, _receipt_id: str) -> dict[str, Any]:
         found = deliveries.find_dead(connection, scope, asked.value().id)
@@ -288,7 +157,7 @@ def again(
         deliveries.send_again(connection, dead.row, now=now)
         return {"name": endpoint.name, "id": dead.row, "message_id": dead.notification.message_id}
 
-    return _perform(connection, principal, scope, request, key, operation="notify_again", now=now, act=act)
+    return perform_act(connection, principal, scope, request, key, operation="notify_again", now=now, act=act)
 
 
 def endpoints_document(connection: Connection, scope: Scope) -> dict[str, Any]:
@@ -456,34 +325,3 @@ def _told(endpoint: Endpoint) -> Endpoint:
             next_step="Declare it again, under the same name, once it is there.",
         )
     return endpoint
-
-
-def _let(kind: type[R], principal: Principal, scope: Scope, request: object, required_scope: str) -> Attempt[R]:
-    """Let a person through, and read what is asked for."""
-    authorize(principal, scope, required_scope, human=True)
-    return attempt(partial(read_request, kind), request)
-
-
-def _perform(
-    connection: Connection,
-    principal: Principal,
-    scope: Scope,
-    request: object,
-    key: str,
-    *,
-    operation: str,
-    now: datetime,
-    act: Did,
-) -> Receipt:
-    return perform(
-        connection,
-        scope,
-        principal,
-        key,
-        operation=operation,
-        body=request,
-        expected=None,
-        now=now,
-        act=lambda environment, receipt_id: {**act(environment, receipt_id), "warnings": []},
-        outlives_resets=True,
-    )

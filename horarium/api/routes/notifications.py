@@ -13,7 +13,7 @@ from horarium.api.openapi import SEEN, operation
 from horarium.api.routes.paths import PREFIX
 from horarium.api.service import Call, Operating
 from horarium.control import notifications
-from horarium.control.notifications import AddRequest, AgainRequest, HeartbeatRequest, NameRequest
+from horarium.control.notification_requests import AddRequest, AgainRequest, HeartbeatRequest, NameRequest
 from horarium.control.principals import require_human
 
 router = APIRouter(prefix=f"{PREFIX}/notifications", tags=["Notifications"])
