@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from horarium.control import administration, cancellation, declaring, operations, profile_starts, profiles, v0
+from horarium.control import (
+    administration,
+    cancellation,
+    declaring,
+    operations,
+    operator_acts,
+    profile_starts,
+    profiles,
+    v0,
+)
 from horarium.control.attempts import Attempt, attempt
 from horarium.control.principals import OPERATOR_SCOPE
 from horarium.control.receipts import Receipt, find_receipt
@@ -141,13 +150,13 @@ KINDS = {
     "retire": Kind(retire, (operations, "read_request")),
     "trigger": Kind(trigger, (operations, "read_request")),
     "cancel a run": Kind(cancel, (cancellation, "read_request")),
-    "stop": Kind(operate("stop", lambda _: {"because": "A drill."}), (administration, "read_request")),
-    "lift": Kind(operate("lift", lambda _: {}), (administration, "read_request")),
+    "stop": Kind(operate("stop", lambda _: {"because": "A drill."}), (operator_acts, "read_request")),
+    "lift": Kind(operate("lift", lambda _: {}), (operator_acts, "read_request")),
     "advance the epoch": Kind(
         operate("advance_epoch", lambda caller: {"because": "A drill.", **caller.reviewed()}),
-        (administration, "read_request"),
+        (operator_acts, "read_request"),
     ),
-    "approve": Kind(operate("approve", approval), (administration, "read_request")),
+    "approve": Kind(operate("approve", approval), (operator_acts, "read_request")),
     "declare": Kind(declare, (declaring, "read_declarations")),
     "v0: create": Kind(create, (v0, "parse_v0")),
     "v0: update": Kind(update, (v0, "parse_v0")),
