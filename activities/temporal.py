@@ -49,6 +49,9 @@ class RunStarter:
                 search_attributes=of_run(key),
                 static_summary=f"{key.activation.schedule.schedule_id} at {instant_text(key.nominal_time)}",
                 priority=Priority(fairness_key=key.activation.schedule.org_id),
+                # The worker that staged it takes its first task from the answer, where it has room: a request and a write of
+                # the server less. In any other case the run is started as usual.
+                request_eager_start=True,
             )
         self._started[key.workflow_id] = None
         while len(self._started) > self._remembers:

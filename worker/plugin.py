@@ -7,7 +7,7 @@ from temporalio.common import VersioningBehavior
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker import ReplayerConfig, WorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
 from horarium import traces
@@ -15,8 +15,10 @@ from worker.converter import DATA_CONVERTER, with_keys
 from worker.kept_code import keep_code_of
 from worker.log_context import LogContext
 from worker.payload_keys import read_payload_keys
+from worker.sandbox import SandboxWithContexts
 from worker.tracing import Tracing
-from workflows.run import PinnedRun, RunWorkflow
+from workflows.pinned_run import PinnedRun
+from workflows.run import RunWorkflow
 from workflows.schedule import ScheduleWorkflow
 
 PASSTHROUGH = (
@@ -68,4 +70,4 @@ def _runner(_given: WorkflowRunner | None) -> WorkflowRunner:
         # A forgotten passthrough is an error when the worker starts, not a slow surprise later.
         import_notification_policy=SandboxImportNotificationPolicy.RAISE_ON_UNINTENTIONAL_PASSTHROUGH,
     ).with_passthrough_modules(*PASSTHROUGH)
-    return SandboxedWorkflowRunner(restrictions=restrictions)
+    return SandboxWithContexts(restrictions=restrictions)

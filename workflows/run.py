@@ -5,7 +5,6 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.common import VersioningBehavior
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
@@ -234,25 +233,6 @@ class RunWorkflow:
             f"{key.activation.generation}, nominal time **{instant_text(key.nominal_time)}**: "
             f"**{state}**{f' ({reason})' if reason else ''}"
         )
-
-
-@workflow.defn(
-    name=RUN_WORKFLOW, failure_exception_types=[HorariumError], versioning_behavior=VersioningBehavior.PINNED
-)
-class PinnedRun(RunWorkflow):
-    """The same for workers of a named build: a run ends on the one that it began on, whose workers stay until it has.
-
-    Only for them: the server accepts nothing from a worker without a build whose workflow says this (SDK 1.35.0).
-    """
-
-    @workflow.init
-    def __init__(self, run: RunScheduled) -> None:
-        super().__init__(run)
-
-    @workflow.run
-    async def run(self, run: RunScheduled) -> RunClosed:
-        """As without a build."""
-        return await super().run(run)
 
 
 _HALTS = frozenset({Reason.STOPPED_BY_OPERATOR, Reason.ENVIRONMENT_EPOCH_CHANGED, Reason.ENVIRONMENT_RESET})
