@@ -8,7 +8,10 @@ from temporalio.common import VersioningBehavior
 
 from activities.messages import RUN_WORKFLOW, RunClosed, RunScheduled
 from horarium.errors import HorariumError
-from workflows.run import RunWorkflow
+
+with workflow.unsafe.sandbox_import_notification_policy(workflow.SandboxImportNotificationPolicy.SILENT):
+    # Imported for each run as a workflow's own module is, which the sandbox takes for an oversight unless it is told.
+    from workflows.run import RunWorkflow
 
 
 @workflow.defn(

@@ -9,7 +9,7 @@ from temporalio.worker import Worker
 
 from tests.workflows.stray import StrayImport
 from tests.workflows.unfinished import LeavesAnUpdate, LeavesASignal
-from worker.plugin import WORKFLOWS
+from worker.plugin import VERSIONED_WORKFLOWS, WORKFLOWS
 
 
 async def test_a_worker_does_not_start_with_a_workflow_that_imports_what_was_not_passed_through(skipping):
@@ -25,9 +25,10 @@ async def test_a_worker_does_not_start_with_a_workflow_that_imports_what_was_not
     assert any("tests.workflows.documents" in cause for cause in causes), causes
 
 
-async def test_our_own_workflows_pass_that_check(skipping):
+@pytest.mark.parametrize("workflows", [WORKFLOWS, VERSIONED_WORKFLOWS], ids=["as they are", "of a build"])
+async def test_our_own_workflows_pass_that_check(skipping, workflows):
     async with skipping() as house:
-        Worker(house.client, task_queue="ours", workflows=WORKFLOWS)
+        Worker(house.client, task_queue="ours", workflows=workflows)
 
 
 async def test_a_worker_of_activities_alone_is_given_no_workflows_by_the_plugin(skipping):
