@@ -65,8 +65,14 @@ async def test_a_schedule_runs_its_agent_at_each_instant_with_few_events(it):
     spent, more = await it.schedule_events(activation) - before, len(it.rows(key)) - answered
     assert more >= 2
     assert spent / more <= 8, f"{spent} events for {more} occurrences"
-    run = await it.client.get_workflow_handle(it.rows(key)[0][0].run_key(key).workflow_id).fetch_history()
-    assert len(run.events) <= 18
+    runs = [
+        await it.client.get_workflow_handle(entry.run_key(key).workflow_id).fetch_history()
+        for entry, _ in it.rows(key)
+        if entry.closed_at
+    ]
+    assert max(len(run.events) for run in runs) <= 18
+    # A worker that has no room when it stages a run leaves the first task to whoever has.
+    assert any(run.events[0].workflow_execution_started_event_attributes.eager_execution_accepted for run in runs)
     assert it.runtime(key) == ("active", None)
     await it.proven(key)
     for entry, run in it.rows(key):
