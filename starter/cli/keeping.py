@@ -6,14 +6,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from horarium.control.archiving import (
-    MANIFEST,
-    Archived,
-    prune_archive,
-    unfinished_prunings,
-    verify_archive,
-    write_archive,
-)
+from horarium.control.archive_files import MANIFEST, verify_archive
+from horarium.control.archiving import Archived, prune_archive, unfinished_prunings, write_archive
 from horarium.control.erasing import Erased, erase_person, new_name
 from horarium.control.unfinished_archives import killed_archives
 from horarium.errors import Refused

@@ -11,8 +11,9 @@ from horarium.catalog.archive_tables import archives
 from horarium.catalog.environments import ensure_environment
 from horarium.catalog.pages import Wanted
 from horarium.control import archiving, pages, records
+from horarium.control.archive_files import RECEIPT_LINES
 from horarium.control.archived import NAMED, archived
-from horarium.control.archiving import RECEIPT_LINES, write_archive
+from horarium.control.archiving import write_archive
 from horarium.control.principals import Principal, local_principal
 from horarium.control.receipts import find_receipt
 from horarium.control.schedule_page import schedule_page

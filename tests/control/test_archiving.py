@@ -24,15 +24,8 @@ from horarium.catalog.receipts import StoredReceipt, insert_receipt
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import audit_events, authority_events, entries, receipts, runs
 from horarium.control import archiving
-from horarium.control.archiving import (
-    LEDGER,
-    MANIFEST,
-    PRUNED,
-    prune_archive,
-    unfinished_prunings,
-    verify_archive,
-    write_archive,
-)
+from horarium.control.archive_files import LEDGER, MANIFEST, PRUNED, verify_archive
+from horarium.control.archiving import prune_archive, unfinished_prunings, write_archive
 from horarium.control.audit import audit, document
 from horarium.control.expectations import overdue_page
 from horarium.control.notifications import body_of, tell_if_overdue
@@ -464,7 +457,7 @@ def test_a_full_disk_after_everything_was_removed_is_told_and_the_next_call_goes
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(archiving, "_write", full)
+        patched.setattr(archiving, "write_file", full)
         with pytest.raises(
             Misconfigured, match=r"removed from the catalog \(\d+ rows\), and '.*pruned\.json'.*No space left"
         ):
