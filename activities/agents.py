@@ -10,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.clock import WorkerClock, machine_time
 from activities.failures import translated
+from activities.giving_way import GivingWay
 from activities.messages import RUN_AGENT, AgentDone, RunAgent
 from horarium import traces
 from horarium.agents.discovery import AgentDiscovery
@@ -29,6 +30,8 @@ HEARTBEAT_EVERY = timedelta(seconds=2)
 """The runner says by itself that it lives, whether or not the agent does."""
 CLAIM_WITHIN = timedelta(seconds=8)
 """How long a claim is tried while the catalog does not answer; then the run is given up before it began."""
+ON_ITS_WAY = timedelta(seconds=5)
+"""What is left of a run's time limit for its report to arrive: one that would have less gives way to nobody."""
 
 
 class CatalogHost:
@@ -138,7 +141,8 @@ class CatalogHost:
 class AgentActivities:
     """Does runs that were admitted, each claimed in the catalog before the agent sees it.
 
-    `now` is when a run begins; a `clock` is told of the server's stamp first, where it is what `now` goes by.
+    `now` is when a run begins; a `clock` is told of the server's stamp first, where it is what `now` goes by. `giving_way` says
+    how long the report of a run waits for others.
     """
 
     def __init__(
@@ -147,11 +151,14 @@ class AgentActivities:
         host: AgentHost,
         now: Callable[[], datetime] = machine_time,
         clock: WorkerClock | None = None,
+        *,
+        giving_way: GivingWay | None = None,
     ) -> None:
         self._runner = runner
         self._host = host
         self._now = now
         self._clock = clock
+        self._giving_way = giving_way or GivingWay()
 
     @activity.defn(name=RUN_AGENT)
     async def run_agent(self, request: RunAgent) -> AgentDone:
@@ -159,6 +166,8 @@ class AgentActivities:
 
         Failures before the claim have the types of `horarium.errors`; `claim_failed` means that the catalog did not answer
         in time. An agent that fails has not failed this activity: its report says so.
+
+        In a herd the report waits, a few seconds at the most, until the others have begun.
         """
         if self._clock is not None:
             self._clock.observe(activity.info().started_time)
@@ -166,7 +175,13 @@ class AgentActivities:
         try:
             with traces.span("agent begins"):
                 claim = await self._claim(request)
+            self._giving_way.began(claim.brief.nominal_time)
             report = await self._runner.serve(request.agent_version, claim, self._host, heartbeat=activity.heartbeat)
+            await self._giving_way.give_way(
+                claim.brief.nominal_time,
+                at_most=_left(self._now()) - ON_ITS_WAY,
+                until=activity.wait_for_worker_shutdown,
+            )
         finally:
             heartbeats.cancel()
             with suppress(asyncio.CancelledError):
@@ -191,6 +206,20 @@ class AgentActivities:
                 if asyncio.get_running_loop().time() > deadline:
                     raise ApplicationError(str(error), type="claim_failed", non_retryable=True) from error
                 await asyncio.sleep(0.2)
+
+
+def _left(now: datetime) -> timedelta:
+    """How much of its time this attempt still has."""
+    info = activity.info()
+    ends = [
+        since + limit
+        for since, limit in (
+            (info.started_time, info.start_to_close_timeout),
+            (info.scheduled_time, info.schedule_to_close_timeout),
+        )
+        if limit is not None
+    ]
+    return min(ends) - now
 
 
 async def _heartbeats() -> None:

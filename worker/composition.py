@@ -21,7 +21,7 @@ from horarium.agents.runner import AgentRunner
 from horarium.authority.asking import Authority
 from horarium.catalog import Catalog
 from worker.plugin import UNLESS_SAID_OTHERWISE, VERSIONED_WORKFLOWS, WORKFLOWS
-from worker.settings import Settings
+from worker.settings import DEFAULT_AGENT_RUNS, Settings
 from worker.slots import WorkflowSlots
 
 GRACE = timedelta(seconds=5)
@@ -133,9 +133,14 @@ def _deployment(settings: Settings) -> WorkerDeploymentConfig | None:
 
 
 def agent_workers(
-    client: Client, runner: AgentRunner, host: AgentHost, clock: WorkerClock | None = None
+    client: Client,
+    runner: AgentRunner,
+    host: AgentHost,
+    clock: WorkerClock | None = None,
+    *,
+    runs: int = DEFAULT_AGENT_RUNS,
 ) -> tuple[Worker, ...]:
-    """The agents of one runner, each version on its own task queue.
+    """The agents of one runner, each version on its own task queue, with so many `runs` at the same time.
 
     They belong to no deployment: an agent has versions of its own, and runs of every build of ours are handed to it.
     """
@@ -146,6 +151,7 @@ def agent_workers(
             client,
             task_queue=runner.task_queue_of(agent_version),
             activities=[agents.run_agent],
+            max_concurrent_activities=runs,
             max_heartbeat_throttle_interval=AGENT_HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=AGENT_GRACE,
         )

@@ -116,7 +116,7 @@ async def serve_agents(
         stack.push_async_callback(authority.aclose)
         await stack.enter_async_context(metrics.served())
         keeper = await stack.enter_async_context(LeaseKeeper(host, runner.discovery(), lease=LEASE))
-        for worker in agent_workers(client, runner, host, clock):
+        for worker in agent_workers(client, runner, host, clock, runs=settings.agent_runs):
             await stack.enter_async_context(worker)
         stack.callback(watchdog.start)
         await until_told([keeper.renewals])

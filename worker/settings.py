@@ -43,6 +43,12 @@ costs any.
 MOST_CACHED_WORKFLOWS = 1_000_000
 _CACHED = "HORARIUM_CACHED_WORKFLOWS"
 
+DEFAULT_AGENT_RUNS = 500
+"""More than a herd has. Beyond the SDK's default of a hundred, a run begins when another ends: where agents take a minute, a
+minute late, and for many of 300 that are due together too late to begin at all."""
+MOST_AGENT_RUNS = 10_000
+_AGENT_RUNS = "HORARIUM_AGENT_RUNS"
+
 MOST_RUNS = 10**12
 """Beyond that a ceiling is no ceiling."""
 MOST_DAYS = 36_500
@@ -99,6 +105,7 @@ class Settings:
     told to them with each run. `deployment` is None where workers of several builds are not told apart. `ceilings` bound what
     schedules may declare. `pages` is what the pages are told beside that. Thread events of cron profiles are deleted once they
     are older than `event_retention_days`, and never where that is None. A schedule worker keeps `cached_workflows` in memory.
+    An agent runner does `agent_runs` of each agent version at the same time.
     `metrics` is where a process that is no API tells its figures, None where it does not.
     """
 
@@ -114,6 +121,7 @@ class Settings:
     pages: PageVariables = field(default_factory=PageVariables)
     event_retention_days: int | None = None
     cached_workflows: int = DEFAULT_CACHED_WORKFLOWS
+    agent_runs: int = DEFAULT_AGENT_RUNS
     metrics: MetricsAddress | None = None
 
     @property
@@ -160,6 +168,7 @@ class Settings:
             TOTAL: "" if self.ceilings.total is None else str(self.ceilings.total),
             _RETENTION: "" if self.event_retention_days is None else str(self.event_retention_days),
             _CACHED: str(self.cached_workflows),
+            _AGENT_RUNS: str(self.agent_runs),
             # Several children cannot serve their figures at one port.
             _METRICS_PORT: "",
         }
@@ -172,7 +181,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
     `HORARIUM_STEPS_PER_RUN`; for the API `HORARIUM_JWKS_URL`, `HORARIUM_TOKEN_ISSUER`, `HORARIUM_TOKEN_AUDIENCE`,
     `HORARIUM_REQUIRED_SCOPE`, `HORARIUM_OPERATOR_SCOPE` and `HORARIUM_REQUESTS_PER_SECOND`; for a platform's own
     authority `HORARIUM_AUTHORITY_URL`, `HORARIUM_AUTHORITY_SECRET` and `HORARIUM_AUTHORITY_PRIVATE`; for workers
-    `HORARIUM_CACHED_WORKFLOWS`, and for those of several builds `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; for all but the
+    `HORARIUM_CACHED_WORKFLOWS`, for agent runners `HORARIUM_AGENT_RUNS`, and for workers of several builds
+    `HORARIUM_DEPLOYMENT` and `HORARIUM_BUILD_ID`; for all but the
     API `HORARIUM_METRICS_HOST` and `HORARIUM_METRICS_PORT`; for whoever speaks with Temporal `HORARIUM_PAYLOAD_KEYS`, which is
     only looked at here; and
     `SCHEDULER_MAX_RUNS_PER_PROFILE_PER_MONTH`, `SCHEDULER_MAX_TOTAL_RUNS_PER_MONTH` and `SCHEDULER_EVENT_RETENTION_DAYS`. A
@@ -201,6 +211,8 @@ def load(environ: Mapping[str, str] = os.environ, *, data: Path | None = None) -
         event_retention_days=_bounded(environ, _RETENTION, MOST_DAYS, off="to keep thread events for good"),
         cached_workflows=_bounded(environ, _CACHED, MOST_CACHED_WORKFLOWS, off=f"for {DEFAULT_CACHED_WORKFLOWS}")
         or DEFAULT_CACHED_WORKFLOWS,
+        agent_runs=_bounded(environ, _AGENT_RUNS, MOST_AGENT_RUNS, off=f"for {DEFAULT_AGENT_RUNS}")
+        or DEFAULT_AGENT_RUNS,
         metrics=read_metrics_address(environ),
     )
 

@@ -1,0 +1,67 @@
+"""Where many runs are due in the same second, those that have ended wait until the others have begun.
+
+A run has a second to begin on, and none to end on. But an end is as much work for the Temporal server as a beginning, and it
+takes whatever comes first: of 300 short runs that were due together, the ends of the first made the last begin twice as late.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+MANY = 30
+"""Runs of one second that began here, from which on ends of that second wait. Fewer have begun before it matters."""
+QUIET = timedelta(milliseconds=150)
+"""So long after the latest beginning of a second, all of it is taken to have begun: in a herd there is one every ten
+milliseconds."""
+LONGEST = timedelta(seconds=4)
+"""The most that an end waits. A runner that is killed in that time takes with it what it knows of how the run ended."""
+REMEMBERED = 100
+"""Seconds whose beginnings are counted: those of a minute and a half, where each has its runs."""
+
+
+@dataclass(slots=True)
+class _Beginnings:
+    count: int = 0
+    latest: float = 0.0
+    """By the clock of the event loop."""
+
+
+class GivingWay:
+    """Lets the ends of runs give way to the beginnings of others that are due in the same second. For one event loop."""
+
+    def __init__(self, *, many: int = MANY, quiet: timedelta = QUIET, longest: timedelta = LONGEST) -> None:
+        self._many = many
+        self._quiet = quiet.total_seconds()
+        self._longest = longest.total_seconds()
+        self._seconds: dict[datetime, _Beginnings] = {}
+
+    def began(self, nominal_time: datetime) -> None:
+        """Count a run of this second, which begins now."""
+        second = self._seconds.setdefault(nominal_time, _Beginnings())
+        second.count += 1
+        second.latest = asyncio.get_running_loop().time()
+        if len(self._seconds) > REMEMBERED:
+            del self._seconds[next(iter(self._seconds))]
+
+    async def give_way(
+        self, nominal_time: datetime, *, at_most: timedelta, until: Callable[[], Awaitable[object]]
+    ) -> None:
+        """Wait until the runs of this second have begun: so long at the most, and until what it is given comes true.
+
+        A second with few runs is not waited for. Cancelled, it waits no longer, and says nothing: what has ended is not
+        cancelled any more.
+        """
+        second = self._seconds.get(nominal_time)
+        if second is None or second.count < self._many:
+            return
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(self._longest, at_most.total_seconds())
+        given_up = asyncio.ensure_future(until())
+        try:
+            while not given_up.done() and (left := min(second.latest + self._quiet, deadline) - loop.time()) > 0:
+                await asyncio.wait([given_up], timeout=left)
+        except asyncio.CancelledError:
+            pass
+        finally:
+            given_up.cancel()
