@@ -13,6 +13,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.search_attributes import ALL
 from horarium.errors import Misconfigured
 from starter.child import Child, Program
 from starter.data_folder import make_writable
@@ -34,10 +35,16 @@ DYNAMIC_CONFIG: Mapping[str, Any] = {
 """Organizations take turns where tasks wait."""
 
 ON_A_FILE: Mapping[str, Any] = {
+    # Otherwise the development server, and no other, reads the search attributes and the namespace from its file again for each
+    # request that names one. What is registered later is known two seconds later.
+    "system.forceSearchAttributesCacheRefreshOnRead": False,
     # What lists show is written to the same file as what runs. 512 at a time left runs that were due a small part of it.
     "history.visibilityProcessorSchedulerWorkerCount": 1,
 }
 """Runs go before the lists that show them."""
+
+OUR_SEARCH_ATTRIBUTES: Mapping[str, str] = {each.name: each.indexed_value_type.name.title() for each in ALL}
+"""Known from the start, so that nobody waits for them."""
 
 READY_WITHIN = timedelta(seconds=30)
 """It takes a fraction of a second, and much longer on a machine that is busy with something else."""
@@ -52,7 +59,8 @@ class TemporalServer(Child):
     `port` and `ui_port` 0 choose a free port, once: it stays the same when the server is started again. Workflows
     are kept in `FOLDER/temporal.db`, the log in `FOLDER/logs/temporal.log`. `headless` starts no user interface.
     `dynamic_config` holds JSON values by the server's names, which go before those of `DYNAMIC_CONFIG` and `ON_A_FILE`,
-    and `search_attributes` type names by attribute. A namespace other than `default` is made at start.
+    and `search_attributes` type names by attribute, ours unless it is told others. A namespace other than `default`
+    is made at start.
 
     Raises Misconfigured if there is no `temporal` program or the folder cannot be written, and `start` also if a
     port is taken or the server does not come up.
@@ -67,7 +75,7 @@ class TemporalServer(Child):
         headless: bool = False,
         namespace: str = "default",
         dynamic_config: Mapping[str, Any] | None = None,
-        search_attributes: Mapping[str, str] | None = None,
+        search_attributes: Mapping[str, str] = OUR_SEARCH_ATTRIBUTES,
     ) -> None:
         folder = folder.absolute()
         make_writable(folder / "logs")
@@ -83,7 +91,7 @@ class TemporalServer(Child):
             f"--dynamic-config-value={key}={json.dumps(value)}"
             for key, value in {**DYNAMIC_CONFIG, **ON_A_FILE, **(dynamic_config or {})}.items()
         ]
-        options += [f"--search-attribute={name}={kind}" for name, kind in (search_attributes or {}).items()]
+        options += [f"--search-attribute={name}={kind}" for name, kind in search_attributes.items()]
         super().__init__(
             Program(
                 name="The Temporal server",

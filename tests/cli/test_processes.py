@@ -18,6 +18,7 @@ from activities.search_attributes import ALL
 from horarium.catalog.schedules import require_schedule
 from horarium.catalog.tables import entries
 from horarium.schedule.identity import schedule_key
+from starter.temporal_server import TemporalServer
 
 from .conftest import SCOPE, without_ours
 
@@ -80,13 +81,22 @@ def test_a_given_folder_counts_more_than_the_catalog_of_the_environment(program,
     assert program("list", "--data", "two", HORARIUM_DATA="one", HORARIUM_CATALOG=url).returncode == 1
 
 
+@pytest.fixture
+def bare_server(tmp_path):
+    """A server that nobody has told anything of ours."""
+    server = TemporalServer(tmp_path / "temporal", port=0, headless=True, search_attributes={})
+    asyncio.run(server.start())
+    yield server
+    asyncio.run(server.stop())
+
+
 @pytest.mark.server
-def test_setting_up_registers_what_workflows_are_found_by(program, temporal_server):
-    result = program("setup", "--data", "here", TEMPORAL_ADDRESS=temporal_server.address)
+def test_setting_up_registers_what_workflows_are_found_by(program, bare_server):
+    result = program("setup", "--data", "here", TEMPORAL_ADDRESS=bare_server.address)
     assert result.returncode == 0, result.stderr
 
     async def look() -> tuple[set[str], float]:
-        client = await Client.connect(temporal_server.address)
+        client = await Client.connect(bare_server.address)
         known = await client.operator_service.list_search_attributes(ListSearchAttributesRequest(namespace="default"))
         namespace = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
         kept = namespace.config.workflow_execution_retention_ttl.ToTimedelta()
@@ -95,7 +105,7 @@ def test_setting_up_registers_what_workflows_are_found_by(program, temporal_serv
     attributes, days = asyncio.run(look())
     assert attributes >= {each.name for each in ALL}
     assert days >= 3
-    again = program("setup", "--data", "here", TEMPORAL_ADDRESS=temporal_server.address)
+    again = program("setup", "--data", "here", TEMPORAL_ADDRESS=bare_server.address)
     assert json.loads(again.stdout)["done"][1] == "Temporal's namespace 'default' has all that is needed."
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import urllib.request
+import uuid
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,14 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.search_attributes import ALL
 from horarium.errors import Misconfigured
+from horarium.schedule.identity import ActivationKey, Scope, schedule_key
 from starter import temporal_server as module
+from starter.setup import prepare_temporal
+from starter.temporal import Temporal
 from starter.temporal_server import TemporalServer, find_temporal
+from worker.plugin import horarium_plugin
 
 pytestmark = pytest.mark.server
 
@@ -182,3 +188,40 @@ def test_a_server_ends_with_a_parent_that_was_killed(tmp_path, gone):
         assert not gone(server, within=0.3)
         parent.kill()
     assert gone(server)
+
+
+def test_what_a_server_is_told_of_later_it_knows_once_it_is_prepared(tmp_path):
+    """A server that was set up by others, as any but that of `horarium dev` is."""
+    server = TemporalServer(tmp_path, port=0, headless=True, search_attributes={})
+    key = ActivationKey(
+        schedule=schedule_key(Scope(org_id="acme", environment_id="test"), str(uuid.uuid4())), generation=1
+    )
+
+    async def story() -> None:
+        await server.start()
+        client = await Client.connect(server.address, namespace=server.namespace, plugins=[horarium_plugin()])
+        with pytest.raises(RPCError, match="no mapping defined for search attribute"):
+            await Temporal(client).start_schedule(key)
+        assert any("HorariumSchedule" in sentence for sentence in await prepare_temporal(client))
+        assert await Temporal(client).start_schedule(key)
+        assert await prepare_temporal(client) == ()
+        await server.stop()
+
+    try:
+        asyncio.run(story())
+    finally:
+        server.kill()
+
+
+def test_a_server_of_ours_knows_our_search_attributes_from_the_start(tmp_path):
+    server = TemporalServer(tmp_path, port=0, headless=True)
+
+    async def story() -> None:
+        await server.start()
+        assert await search_attributes(server) >= {each.name for each in ALL}
+        await server.stop()
+
+    try:
+        asyncio.run(story())
+    finally:
+        server.kill()
