@@ -16,7 +16,7 @@ from horarium import traces
 from horarium.agents.discovery import AgentDiscovery
 from horarium.agents.events import RunBrief, ScheduleReference
 from horarium.agents.host import AgentHost, Claim
-from horarium.agents.report import Outcome, kept_cost, kept_outputs, kept_summary
+from horarium.agents.report import AgentReport, Outcome, kept_cost, kept_outputs, kept_summary
 from horarium.agents.runner import AgentRunner
 from horarium.authority.asking import Authority
 from horarium.authority.content import ContentFolder
@@ -171,21 +171,8 @@ class AgentActivities:
         """
         if self._clock is not None:
             self._clock.observe(activity.info().started_time)
-        heartbeats = asyncio.create_task(_heartbeats())
-        try:
-            with traces.span("agent begins"):
-                claim = await self._claim(request)
-            self._giving_way.began(claim.brief.nominal_time)
-            report = await self._runner.serve(request.agent_version, claim, self._host, heartbeat=activity.heartbeat)
-            await self._giving_way.give_way(
-                claim.brief.nominal_time,
-                at_most=_left(self._now()) - ON_ITS_WAY,
-                until=activity.wait_for_worker_shutdown,
-            )
-        finally:
-            heartbeats.cancel()
-            with suppress(asyncio.CancelledError):
-                await heartbeats
+        with self._giving_way.taking_room():
+            report = await self._reported(request)
         return AgentDone(
             succeeded=report.outcome is Outcome.SUCCEEDED,
             # A report can be made past its own rules, and a workflow that cannot read one would hold its slot for good.
@@ -193,6 +180,24 @@ class AgentActivities:
             outputs=kept_outputs(report.outputs),
             cost=kept_cost(report.cost),
         )
+
+    async def _reported(self, request: RunAgent) -> AgentReport:
+        """Claim the run, have it done, and give way to those that have not begun."""
+        heartbeats = asyncio.create_task(_heartbeats())
+        try:
+            with traces.span("agent begins"):
+                claim = await self._claim(request)
+            second = claim.brief.nominal_time
+            self._giving_way.began(second)
+            report = await self._runner.serve(request.agent_version, claim, self._host, heartbeat=activity.heartbeat)
+            await self._giving_way.give_way(
+                second, at_most=_left(self._now()) - ON_ITS_WAY, until=activity.wait_for_worker_shutdown
+            )
+        finally:
+            heartbeats.cancel()
+            with suppress(asyncio.CancelledError):
+                await heartbeats
+        return report
 
     async def _claim(self, request: RunAgent) -> Claim:
         deadline = asyncio.get_running_loop().time() + CLAIM_WITHIN.total_seconds()
@@ -219,7 +224,7 @@ def _left(now: datetime) -> timedelta:
         )
         if limit is not None
     ]
-    return min(ends) - now
+    return min(ends, default=now) - now
 
 
 async def _heartbeats() -> None:

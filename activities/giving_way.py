@@ -2,10 +2,15 @@
 
 A run has a second to begin on, and none to end on. But an end is as much work for the Temporal server as a beginning, and it
 takes whatever comes first: of 300 short runs that were due together, the ends of the first made the last begin twice as late.
+
+What a run is settled at includes the wait. So only a second that stands by itself has its ends wait: where many are due every
+other second, the next instant of one must not find it still taken.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +21,8 @@ QUIET = timedelta(milliseconds=150)
 milliseconds."""
 LONGEST = timedelta(seconds=4)
 """The most that an end waits. A runner that is killed in that time takes with it what it knows of how the run ended."""
+APART = timedelta(seconds=15)
+"""How far the second before that had as many is away at the least."""
 REMEMBERED = 100
 """Seconds whose beginnings are counted: those of a minute and a half, where each has its runs."""
 
@@ -28,13 +35,35 @@ class _Beginnings:
 
 
 class GivingWay:
-    """Lets the ends of runs give way to the beginnings of others that are due in the same second. For one event loop."""
+    """Lets the ends of runs give way to the beginnings of others that are due in the same second. For one event loop.
 
-    def __init__(self, *, many: int = MANY, quiet: timedelta = QUIET, longest: timedelta = LONGEST) -> None:
+    `room` is how many runs can be done at the same time: once as many are, ends make room and wait no longer. Without it there
+    is room for any number.
+    """
+
+    def __init__(
+        self, room: float = math.inf, *, many: int = MANY, quiet: timedelta = QUIET, longest: timedelta = LONGEST
+    ) -> None:
+        self._room = room
         self._many = many
         self._quiet = quiet.total_seconds()
         self._longest = longest.total_seconds()
         self._seconds: dict[datetime, _Beginnings] = {}
+        self._full = asyncio.Event()
+        self._open = 0
+
+    @contextmanager
+    def taking_room(self) -> Iterator[None]:
+        """Count a run that takes room here, for as long as the block lasts."""
+        self._open += 1
+        if self._open >= self._room:
+            self._full.set()
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if self._open < self._room:
+                self._full.clear()
 
     def began(self, nominal_time: datetime) -> None:
         """Count a run of this second, which begins now."""
@@ -49,19 +78,29 @@ class GivingWay:
     ) -> None:
         """Wait until the runs of this second have begun: so long at the most, and until what it is given comes true.
 
-        A second with few runs is not waited for. Cancelled, it waits no longer, and says nothing: what has ended is not
-        cancelled any more.
+        A second with few runs is not waited for, nor one soon after another with many. Cancelled, it waits no longer, and says
+        nothing: what has ended is not cancelled any more.
         """
         second = self._seconds.get(nominal_time)
-        if second is None or second.count < self._many:
+        if second is None or second.count < self._many or self._is_soon_after_another(nominal_time):
             return
         loop = asyncio.get_running_loop()
         deadline = loop.time() + min(self._longest, at_most.total_seconds())
-        given_up = asyncio.ensure_future(until())
+        reasons = [asyncio.ensure_future(until()), asyncio.ensure_future(self._full.wait())]
         try:
-            while not given_up.done() and (left := min(second.latest + self._quiet, deadline) - loop.time()) > 0:
-                await asyncio.wait([given_up], timeout=left)
+            while not any(reason.done() for reason in reasons):
+                left = min(second.latest + self._quiet, deadline) - loop.time()
+                if left <= 0:
+                    return
+                await asyncio.wait(reasons, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             pass
         finally:
-            given_up.cancel()
+            for reason in reasons:
+                reason.cancel()
+
+    def _is_soon_after_another(self, nominal_time: datetime) -> bool:
+        return any(
+            second.count >= self._many and timedelta(0) < nominal_time - other <= APART
+            for other, second in self._seconds.items()
+        )

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
@@ -9,12 +10,13 @@ from temporalio.api.namespace.v1 import NamespaceConfig
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
 from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.search_attributes import ALL
+from activities.search_attributes import ALL, ENVIRONMENT, GENERATION, NOMINAL_TIME, SCHEDULE
 from horarium.catalog import Catalog, migrate
 from horarium.catalog.environments import ensure_environment
-from horarium.errors import Unavailable
+from horarium.errors import Misconfigured, Unavailable
 from starter.data_folder import make_writable
 from starter.keys import make_key
 from worker.settings import Settings
@@ -23,7 +25,18 @@ RETENTION = timedelta(days=3)
 """How long Temporal keeps closed workflows at the least: a weekend, so that Monday's reader still finds Friday's run."""
 KNOWN_WITHIN = timedelta(seconds=120)
 """A server reads the search attributes again once a minute, and its namespaces more often."""
-_ASK_EVERY = timedelta(milliseconds=100)
+_ASK_EVERY = timedelta(milliseconds=500)
+"""A server lets a namespace ask for ten lists or counts a second, by default."""
+_MAY_NOT_ASK = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}
+_UNLIKELY = " AND ".join(
+    (
+        f"{ENVIRONMENT.name} = 'none'",
+        f"{SCHEDULE.name} = 'none'",
+        f"{GENERATION.name} = 0",
+        f"{NOMINAL_TIME.name} = '1970-01-01T00:00:00Z'",
+    )
+)
+"""Names each search attribute with a value of its type, and finds nothing: to count what is there may take minutes."""
 
 
 def prepare_data(settings: Settings) -> None:
@@ -47,25 +60,27 @@ def prepare_data(settings: Settings) -> None:
 async def prepare_temporal(client: Client) -> tuple[str, ...]:
     """Register the search attributes and lengthen a short retention; returns what was changed, in sentences.
 
-    A workflow can be started with the attributes when this returns. Raises `Unavailable` where the server does not come to know
-    them.
+    The server has read the attributes when this returns. Raises `Misconfigured` where one of them is there with another type,
+    and `Unavailable` where the server does not come to know them within `KNOWN_WITHIN`.
     """
     done = []
     present = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )
-    missing = {
-        each.name: IndexedValueType.ValueType(each.indexed_value_type)
-        for each in ALL
-        if each.name not in present.custom_attributes
-    }
+    for each in ALL:
+        kind, ours = present.custom_attributes.get(each.name), _kind_of(each)
+        if kind is not None and kind != ours:
+            raise Misconfigured(
+                f"The search attribute {each.name!r} of namespace {client.namespace!r} is of type "
+                f"{IndexedValueType.Name(kind)}, and has to be {IndexedValueType.Name(ours)}. Somebody else registered it: "
+                "remove it by Temporal's own tools, or take another namespace."
+            )
+    missing = {each.name: _kind_of(each) for each in ALL if each.name not in present.custom_attributes}
     if missing:
         await client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)
         )
         done.append(f"Registered the search attributes {', '.join(sorted(missing))}.")
-    # Whoever registered them: another setup may have done so a moment ago.
-    await _until_known(client)
     namespace = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
     if namespace.config.workflow_execution_retention_ttl.ToTimedelta() < RETENTION:
         ttl = Duration()
@@ -76,7 +91,13 @@ async def prepare_temporal(client: Client) -> tuple[str, ...]:
             )
         )
         done.append(f"Namespace {client.namespace!r} now keeps closed workflows for {RETENTION.days} days.")
+    # Whoever registered them: another setup may have done so a moment ago.
+    await _until_known(client)
     return tuple(done)
+
+
+def _kind_of(attribute: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
+    return IndexedValueType.ValueType(attribute.indexed_value_type)
 
 
 async def _until_known(client: Client) -> None:
@@ -85,8 +106,10 @@ async def _until_known(client: Client) -> None:
     deadline = loop.time() + KNOWN_WITHIN.total_seconds()
     while True:
         try:
-            await client.count_workflows(" AND ".join(f"{each.name} IS NOT NULL" for each in ALL))
+            await client.count_workflows(_UNLIKELY)
         except RPCError as error:
+            if error.status in _MAY_NOT_ASK:
+                return
             if error.status is not RPCStatusCode.INVALID_ARGUMENT:
                 raise
             if loop.time() > deadline:

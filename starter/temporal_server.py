@@ -35,8 +35,8 @@ DYNAMIC_CONFIG: Mapping[str, Any] = {
 """Organizations take turns where tasks wait."""
 
 ON_A_FILE: Mapping[str, Any] = {
-    # Otherwise the development server, and no other, reads the search attributes and the namespace from its file again for each
-    # request that names one. What is registered later is known two seconds later.
+    # Otherwise a development server, unlike one that is set up for more, reads the search attributes and the namespace from its
+    # file again for each request that may name one. What is registered later is known two seconds later.
     "system.forceSearchAttributesCacheRefreshOnRead": False,
     # What lists show is written to the same file as what runs. 512 at a time left runs that were due a small part of it.
     "history.visibilityProcessorSchedulerWorkerCount": 1,

@@ -11,6 +11,7 @@ from activities.agents import AgentActivities
 from activities.clock import WorkerClock
 from activities.findings import Findings
 from activities.gateway import HttpGateway
+from activities.giving_way import GivingWay
 from activities.ledger import Settlements
 from activities.messages import RUNS_QUEUE, SCHEDULES_QUEUE
 from activities.outcomes import HttpOutcomes
@@ -145,12 +146,15 @@ def agent_workers(
     They belong to no deployment: an agent has versions of its own, and runs of every build of ours are handed to it.
     """
     clock = clock or WorkerClock()
-    agents = AgentActivities(runner, host, now=clock.now, clock=clock)
+
+    def activities() -> AgentActivities:
+        return AgentActivities(runner, host, now=clock.now, clock=clock, giving_way=GivingWay(runs))
+
     return tuple(
         Worker(
             client,
             task_queue=runner.task_queue_of(agent_version),
-            activities=[agents.run_agent],
+            activities=[activities().run_agent],
             max_concurrent_activities=runs,
             max_heartbeat_throttle_interval=AGENT_HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=AGENT_GRACE,

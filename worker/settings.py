@@ -44,8 +44,8 @@ MOST_CACHED_WORKFLOWS = 1_000_000
 _CACHED = "HORARIUM_CACHED_WORKFLOWS"
 
 DEFAULT_AGENT_RUNS = 500
-"""More than a herd has. Beyond the SDK's default of a hundred, a run begins when another ends: where agents take a minute, a
-minute late, and for many of 300 that are due together too late to begin at all."""
+"""More than a herd has. What is due beyond it begins when another ends, if one does while its runner's lease lasts: with the
+SDK's default of a hundred, two of three runs of a herd of 300 whose agents take a minute do not begin at all."""
 MOST_AGENT_RUNS = 10_000
 _AGENT_RUNS = "HORARIUM_AGENT_RUNS"
 

@@ -31,6 +31,9 @@ _AGAIN_AFTER = timedelta(seconds=1)
 async def set_up(*, temporal: bool, wait: timedelta, data: Path | None, output: Output | None) -> int:
     """Prepare the installation and the Temporal server, waiting so long in all for either. Doing it again changes nothing.
 
+    Search attributes that were not there are waited for beyond that, for two minutes at the most: Temporal reads them now and
+    then.
+
     What could be done stays done where the rest fails. Raises `Unavailable` where one of them does not answer in time, and
     `Misconfigured` where waiting does not help.
     """
@@ -67,6 +70,8 @@ async def _told_by_temporal(until: float) -> Sequence[str]:
     while True:
         try:
             changed = await prepare_temporal(client)
+        except Unavailable as error:
+            raise _half_done(error.code, error.sentence, error.next_step) from error
         except RPCError as error:
             if error.status in _NOT_OURS:
                 raise Misconfigured(

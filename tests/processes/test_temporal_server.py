@@ -213,6 +213,26 @@ def test_what_a_server_is_told_of_later_it_knows_once_it_is_prepared(tmp_path):
         server.kill()
 
 
+def test_an_attribute_of_ours_with_another_type_is_refused_by_its_name(tmp_path):
+    """Nothing could be started with it, whatever was said about what is registered."""
+    server = TemporalServer(tmp_path, port=0, headless=True, search_attributes={"HorariumGeneration": "Keyword"})
+
+    async def story() -> None:
+        await server.start()
+        client = await Client.connect(server.address, namespace=server.namespace)
+        with pytest.raises(
+            Misconfigured, match=r"'HorariumGeneration' .* INDEXED_VALUE_TYPE_KEYWORD, .* INDEXED_VALUE_TYPE_INT"
+        ):
+            await prepare_temporal(client)
+        assert await search_attributes(server) == {"HorariumGeneration"}, "what is refused changes nothing"
+        await server.stop()
+
+    try:
+        asyncio.run(story())
+    finally:
+        server.kill()
+
+
 def test_a_server_of_ours_knows_our_search_attributes_from_the_start(tmp_path):
     server = TemporalServer(tmp_path, port=0, headless=True)
 

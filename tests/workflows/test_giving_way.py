@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from activities.giving_way import REMEMBERED, GivingWay
+from activities.giving_way import APART, REMEMBERED, GivingWay
 
 SECOND = datetime(2026, 3, 1, 9, tzinfo=UTC)
 NEXT = SECOND + timedelta(seconds=1)
@@ -79,9 +79,36 @@ async def test_what_has_ended_is_not_cancelled_any_more():
     assert await end < 5
 
 
+async def test_it_waits_no_longer_once_there_is_no_room_for_another():
+    """A second runner's worth of the herd is yet to come, and can only begin where one of these leaves."""
+    giving_way = begun(GivingWay(3, many=2, quiet=LONG, longest=LONG), 2)
+    with giving_way.taking_room(), giving_way.taking_room():
+        end = asyncio.create_task(ended(giving_way))
+        await asyncio.sleep(SOON.total_seconds())
+        assert not end.done()
+        with giving_way.taking_room():
+            assert await end < 5
+            assert await ended(giving_way) < 1
+        end = asyncio.create_task(ended(giving_way))
+        await asyncio.sleep(SOON.total_seconds())
+        assert not end.done(), "there is room again"
+        end.cancel()
+        await end
+
+
+async def test_a_second_soon_after_another_with_many_has_its_runs_end_at_once():
+    """Or schedules that are due every other second would find themselves still running."""
+    giving_way = begun(begun(GivingWay(many=2, quiet=LONG, longest=SOON), 2), 2, SECOND + APART)
+    assert await ended(giving_way, SECOND + APART) < SOON.total_seconds()
+    assert await ended(giving_way, SECOND) >= SOON.total_seconds(), "the one before it stands by itself"
+    later = SECOND + APART * 2 + timedelta(seconds=1)
+    assert await ended(begun(giving_way, 2, later), later) >= SOON.total_seconds()
+
+
 async def test_only_so_many_seconds_are_remembered():
     giving_way = begun(GivingWay(many=2, quiet=LONG, longest=SOON), 5)
-    for number in range(1, REMEMBERED + 1):
-        begun(giving_way, 2, SECOND + timedelta(seconds=number))
+    seconds = [SECOND + 2 * APART * number for number in range(1, REMEMBERED + 1)]
+    for each in seconds:
+        begun(giving_way, 2, each)
     assert await ended(giving_way, SECOND) < SOON.total_seconds(), "the oldest is forgotten, and nobody waits for it"
-    assert await ended(giving_way, NEXT) >= SOON.total_seconds()
+    assert await ended(giving_way, seconds[0]) >= SOON.total_seconds()
