@@ -27,7 +27,7 @@ from horarium.errors import Misconfigured
 SUITES: Final[Mapping[str, Suite]] = {
     "calendar": Suite(measure=calendar_speed.measure, names=calendar_speed.names, minutes=1),
     "api": Suite(measure=api_speed.measure, names=api_speed.names, minutes=4),
-    "starts": Suite(measure=starts.measure, names=starts.names, minutes=33),
+    "starts": Suite(measure=starts.measure, names=starts.names, minutes=41),
     "fairness": Suite(measure=fairness.measure, names=fairness.names, minutes=8),
     "cost": Suite(measure=cost.measure, names=cost.names, minutes=10),
     "growth": Suite(measure=growth.measure, names=growth.names, minutes=7),

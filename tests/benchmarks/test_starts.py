@@ -340,13 +340,18 @@ def test_a_load_whose_runs_are_lost_is_told_and_the_others_have_their_figures():
         yield {True: both, False: both}
 
     several = [
-        Part(name=f"{rate}", load=Load(per_second=rate), figures=lambda name, late: herd_figures(name, late, None))
+        Part(
+            name=f"{rate}",
+            load=Load(per_second=rate),
+            rounds=2,
+            figures=lambda name, late: herd_figures(name, late, None),
+        )
         for rate in (1, 2, 3, 4)
     ]
     found = []
 
     async def collect():
-        async for figure in measured(several, turns, 2):
+        async for figure in measured(several, turns):
             found.append(figure)  # noqa: PERF401 # what came before the error is looked at
 
     with pytest.raises(ExceptionGroup, match="2 of 4 loads have no figure"):
@@ -362,7 +367,7 @@ def test_there_is_no_end_of_nothing_without_an_installation():
         yield
 
     async def collect():
-        return [figure async for figure in measured(parts(Size()), turns, 1)]
+        return [figure async for figure in measured(parts(Size()), turns)]
 
     with pytest.raises(TimeoutError, match="does not come up"):
         asyncio.run(collect())
