@@ -94,6 +94,7 @@ class GivingWay:
                     return
                 await asyncio.wait(reasons, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
+            # Nothing is left to cancel: to raise it would throw away a report that is there.
             pass
         finally:
             for reason in reasons:

@@ -27,7 +27,8 @@ KNOWN_WITHIN = timedelta(seconds=120)
 """A server reads the search attributes again once a minute, and its namespaces more often."""
 _ASK_EVERY = timedelta(milliseconds=500)
 """A server lets a namespace ask for ten lists or counts a second, by default."""
-_MAY_NOT_ASK = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}
+NOT_OURS = frozenset({RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED})
+"""What a hosted service answers to whoever may not do something with its namespaces."""
 _UNLIKELY = " AND ".join(
     (
         f"{ENVIRONMENT.name} = 'none'",
@@ -108,8 +109,8 @@ async def _until_known(client: Client) -> None:
         try:
             await client.count_workflows(_UNLIKELY)
         except RPCError as error:
-            if error.status in _MAY_NOT_ASK:
-                return
+            if error.status in NOT_OURS:
+                return  # who may not ask finds out when a workflow is started, as before anybody asked
             if error.status is not RPCStatusCode.INVALID_ARGUMENT:
                 raise
             if loop.time() > deadline:

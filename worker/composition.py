@@ -146,15 +146,14 @@ def agent_workers(
     They belong to no deployment: an agent has versions of its own, and runs of every build of ours are handed to it.
     """
     clock = clock or WorkerClock()
-
-    def activities() -> AgentActivities:
-        return AgentActivities(runner, host, now=clock.now, clock=clock, giving_way=GivingWay(runs))
-
     return tuple(
         Worker(
             client,
             task_queue=runner.task_queue_of(agent_version),
-            activities=[activities().run_agent],
+            # Each has slots of its own, so it counts its own runs.
+            activities=[
+                AgentActivities(runner, host, now=clock.now, clock=clock, giving_way=GivingWay(runs)).run_agent
+            ],
             max_concurrent_activities=runs,
             max_heartbeat_throttle_interval=AGENT_HEARTBEAT_THROTTLE,
             graceful_shutdown_timeout=AGENT_GRACE,

@@ -9,22 +9,20 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from horarium.catalog import Catalog
 from horarium.catalog.migrate import upgrade
 from horarium.errors import Misconfigured, Unavailable
 from starter.cli.installation import refuse_absent
 from starter.cli.printing import Output, show
-from starter.setup import prepare_data, prepare_temporal
+from starter.setup import NOT_OURS, prepare_data, prepare_temporal
 from starter.temporal_server import find_temporal
 from worker.connection import connect
 from worker.logs import configure, tell
 from worker.processes import serve, serve_agents
 from worker.settings import Settings, load
 
-_NOT_OURS = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}
-"""What a hosted service answers to whoever may not change its namespaces."""
 _AGAIN_AFTER = timedelta(seconds=1)
 
 
@@ -73,7 +71,7 @@ async def _told_by_temporal(until: float) -> Sequence[str]:
         except Unavailable as error:
             raise _half_done(error.code, error.sentence, error.next_step) from error
         except RPCError as error:
-            if error.status in _NOT_OURS:
+            if error.status in NOT_OURS:
                 raise Misconfigured(
                     f"Temporal does not let us change namespace {client.namespace!r}: {error.message}. Register the search "
                     "attributes and a retention of at least 3 days by its own tools, then use --no-temporal."

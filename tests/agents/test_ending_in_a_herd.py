@@ -1,7 +1,7 @@
 """An agent's report that gives way to others of its second, through the activity that does its run."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -68,23 +68,17 @@ class Herd:
         return await self.report
 
 
-def test_a_report_waits_for_the_others_of_its_second_and_arrives_as_it_was(desk: Desk) -> None:
+@pytest.mark.parametrize("act", [ActivityEnvironment.worker_shutdown, ActivityEnvironment.cancel])
+def test_a_report_waits_for_the_others_until_its_runner_leaves_or_its_run_is_cancelled(
+    desk: Desk, act: Callable[[ActivityEnvironment], None]
+) -> None:
+    """And arrives as it was: what has ended is not cancelled any more."""
+
     async def story() -> AgentDone:
         herd = Herd(desk, activity_of(VERY_LONG))
         await herd.ended()
         assert not herd.report.done()
-        herd.environment.worker_shutdown()
-        return await herd.told()
-
-    assert asyncio.run(story()).succeeded, "a runner that leaves sends what it has"
-
-
-def test_a_run_that_is_cancelled_when_its_agent_has_ended_has_ended(desk: Desk) -> None:
-    async def story() -> AgentDone:
-        herd = Herd(desk, activity_of(VERY_LONG))
-        await herd.ended()
-        assert not herd.report.done()
-        herd.environment.cancel()
+        act(herd.environment)
         return await herd.told()
 
     assert asyncio.run(story()).succeeded

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import urllib.request
 import uuid
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,20 @@ async def search_attributes(server: TemporalServer) -> set[str]:
         ListSearchAttributesRequest(namespace=server.namespace)
     )
     return set(answer.custom_attributes)
+
+
+def while_it_runs(server: TemporalServer, story: Callable[[], Awaitable[None]]) -> None:
+    """Start a server that a test brings with it, and stop it again whatever happens."""
+
+    async def whole() -> None:
+        await server.start()
+        await story()
+        await server.stop()
+
+    try:
+        asyncio.run(whole())
+    finally:
+        server.kill()
 
 
 def test_the_session_s_server_answers_by_address_and_namespace(temporal_server):
@@ -198,19 +213,14 @@ def test_what_a_server_is_told_of_later_it_knows_once_it_is_prepared(tmp_path):
     )
 
     async def story() -> None:
-        await server.start()
         client = await Client.connect(server.address, namespace=server.namespace, plugins=[horarium_plugin()])
         with pytest.raises(RPCError, match="no mapping defined for search attribute"):
             await Temporal(client).start_schedule(key)
         assert any("HorariumSchedule" in sentence for sentence in await prepare_temporal(client))
         assert await Temporal(client).start_schedule(key)
         assert await prepare_temporal(client) == ()
-        await server.stop()
 
-    try:
-        asyncio.run(story())
-    finally:
-        server.kill()
+    while_it_runs(server, story)
 
 
 def test_an_attribute_of_ours_with_another_type_is_refused_by_its_name(tmp_path):
@@ -218,30 +228,20 @@ def test_an_attribute_of_ours_with_another_type_is_refused_by_its_name(tmp_path)
     server = TemporalServer(tmp_path, port=0, headless=True, search_attributes={"HorariumGeneration": "Keyword"})
 
     async def story() -> None:
-        await server.start()
         client = await Client.connect(server.address, namespace=server.namespace)
         with pytest.raises(
             Misconfigured, match=r"'HorariumGeneration' .* INDEXED_VALUE_TYPE_KEYWORD, .* INDEXED_VALUE_TYPE_INT"
         ):
             await prepare_temporal(client)
         assert await search_attributes(server) == {"HorariumGeneration"}, "what is refused changes nothing"
-        await server.stop()
 
-    try:
-        asyncio.run(story())
-    finally:
-        server.kill()
+    while_it_runs(server, story)
 
 
 def test_a_server_of_ours_knows_our_search_attributes_from_the_start(tmp_path):
     server = TemporalServer(tmp_path, port=0, headless=True)
 
     async def story() -> None:
-        await server.start()
         assert await search_attributes(server) >= {each.name for each in ALL}
-        await server.stop()
 
-    try:
-        asyncio.run(story())
-    finally:
-        server.kill()
+    while_it_runs(server, story)
