@@ -5,12 +5,12 @@ figure for itself is on another page.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from benchmarks.records import Line
-from benchmarks.tables import measured, number, pipes
+from benchmarks.tables import measured, number, pipes, times
 
 TOLD_AT_MOST: Final = 10
 """Figures beyond their budget that are told one by one. More of them are counted, and each is in its own table anyway."""
@@ -113,7 +113,7 @@ def _promises(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _told(line: Line) -> str:
-    beside = "" if line["ratio"] is None else f", {line['ratio']:.1f}x beside {line['peer']}"
+    beside = "" if line["ratio"] is None else f", {times(line['ratio'])} beside {line['peer']}"
     return f"{line['name']}: {number(line['ours'])} {line['unit']}{beside}; the budget is {line['budget']}"
 
 
@@ -128,15 +128,15 @@ def _row(headline: Headline, lines: Sequence[Line]) -> tuple[str, ...]:
         headline.asked,
         f"{_range(line['ours'] for line in lines)} {_one(line['unit'] for line in lines)}",
         _one(line["peer"] for line in lines),
-        _range((line["ratio"] for line in lines), "x"),
+        _range((line["ratio"] for line in lines), times),
         _one(line["budget"] for line in lines),
         kept,
     )
 
 
-def _range(values: Iterable[float | None], unit: str = "") -> str:
+def _range(values: Iterable[float | None], shown: Callable[[float], str] = number) -> str:
     there = [value for value in values if value is not None]
-    told = [f"{value:.1f}x" if unit else number(value) for value in (min(there), max(there))] if there else []
+    told = [shown(value) for value in (min(there), max(there))] if there else []
     return " to ".join(dict.fromkeys(told))
 
 

@@ -1,6 +1,7 @@
 """Every figure in a table: aligned for a terminal, and as Markdown for a page."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_DOWN, Decimal
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final
@@ -79,7 +80,7 @@ def _row(line: Line) -> tuple[str, ...]:
         number(line["ours"]),
         line["peer"] or "",
         "" if line["peer_value"] is None else number(line["peer_value"]),
-        "" if line["ratio"] is None else f"{line['ratio']:.1f}x",
+        "" if line["ratio"] is None else times(line["ratio"]),
         line["budget"] or "",
         _HOLDS[line["holds"]],
         f"{line['runs']:,}",
@@ -93,3 +94,9 @@ def number(value: float) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) >= 0.001 or not value else f"{value:.6f}"
+
+
+def times(ratio: float) -> str:
+    """A ratio, cut and not rounded: one that misses its budget by little must not be shown as what it misses."""
+    digits = Decimal("0.1") if ratio >= 1 else Decimal("0.001")
+    return f"{Decimal(str(ratio)).quantize(digits, rounding=ROUND_DOWN)}x"

@@ -12,7 +12,7 @@ from benchmarks.headlines import HEADLINES, TOLD_AT_MOST, short
 from benchmarks.machine import told
 from benchmarks.pages import END, SHORT_BEGIN, WHOLE_BEGIN, between, put_into
 from benchmarks.records import Records, read
-from benchmarks.tables import NOT_MEASURED, markdown, number, text_table
+from benchmarks.tables import NOT_MEASURED, markdown, number, text_table, times
 from horarium.errors import Misconfigured
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ def lines(tmp_path):
 def test_a_table_for_people_leaves_out_what_nothing_is_in(lines):
     head, row = text_table(lines(FIGURE)).splitlines()
     assert head.split() == ["figure", "unit", "ours", "peer", "peer's", "ratio", "budget", "holds", "runs", "spread"]
-    assert row.split() == ["it", "ms", "1,234", "that", "8", "0.0x", "<", "5", "NO", "2", "26%"]
+    assert row.split() == ["it", "ms", "1,234", "that", "8", "0.006x", "<", "5", "NO", "2", "26%"]
     assert text_table([]) == "\n"
 
 
@@ -60,7 +60,7 @@ def test_markdown_tells_the_machine_and_that_a_short_run_has_no_figures(lines):
     full = markdown(lines(FIGURE))
     assert "## calendar\n\n1 figures, 0 of 1 budgets kept.\n" in full
     assert "(cores 2, CPU one)" in full
-    assert "| it | ms | 1,234 | that | 8 | 0.0x | < 5 | NO | 2 | 26% |" in full.splitlines()
+    assert "| it | ms | 1,234 | that | 8 | 0.006x | < 5 | NO | 2 | 26% |" in full.splitlines()
     assert "figures are none" not in full
     assert "figures are none" in markdown(lines(FIGURE, size="short"))
     assert "figures are none" in short(lines(FIGURE, size="short"))
@@ -102,6 +102,23 @@ def test_what_is_not_kept_is_told_before_all_else(lines):
     assert kept.splitlines()[2:4] == ["**All 1 budgets are kept.**", ""]
     many = [made(name=f"{number}", budget=Budget(at_most=0)) for number in range(TOLD_AT_MOST + 2)]
     assert "\n- and 2 more, each marked with NO in its table\n" in short(lines(*many))
+
+
+@pytest.mark.parametrize(
+    ("ours", "least", "shown"), [(2.012, 0.5, "0.497x"), (1.002, 1, "0.998x"), (0.0501, 20, "19.9x")]
+)
+def test_a_ratio_that_misses_its_budget_by_little_is_not_shown_as_what_it_misses(lines, ours, least, shown):
+    figure = made(
+        name="list 25 on SQLite, p99", ours=ours, peer="that", peer_value=1.0, budget=Budget(least_ratio=least)
+    )
+    kept = lines(figure, suite="api")
+    assert f" {shown} beside that; the budget is >= {least}x" in short(kept)
+    assert f"| that | {shown} | >= {least}x | **NO** |" in short(kept)
+    assert f"| {shown} | >= {least}x | NO |" in markdown(kept)
+
+
+def test_a_ratio_that_is_just_kept_is_shown_as_that():
+    assert [times(each) for each in (0.5, 1.0, 2.3, 4.6, 20.0)] == ["0.500x", "1.0x", "2.3x", "4.6x", "20.0x"]
 
 
 def test_a_row_sums_up_all_that_ask_the_same(lines):
